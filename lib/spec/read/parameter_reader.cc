@@ -138,11 +138,19 @@ std::vector<Parameter> read_table(const Session& session, const Node& node) {
   return {};
 }
 
-// An element of a YAML list; a quoted one stays text.
+bool check_finite(const Session& session, const Node& node) {
+  if (!session.is_not_finite(node)) return true;
+  session.error(node, fmt::format("{} is no finite number", torc::quoted(node.text)),
+                "put quotes around it to use it as text");
+  return false;
+}
+
+// An element of a list in the file; a quoted one stays text.
 std::optional<ParameterValue> read_element(const Session& session, const Node& item) {
   if (!check_line(session, item, "a value of a parameter")) return {};
   std::string text = session.text(item);
   if (!item.plain) return ParameterValue{std::move(text)};
+  if (!check_finite(session, item)) return {};
   Result<ParameterValue> value = parse_value(text);
   if (!value.ok()) {
     session.error(item, value.error().what, value.error().remedy);
@@ -174,6 +182,7 @@ std::optional<ParameterValues> read_list(const Session& session, const Node& nod
 std::optional<ParameterValues> read_values(const Session& session, const Node& node) {
   if (node.kind == NodeKind::sequence) return read_list(session, node);
   if (!check_line(session, node, "the value of a parameter")) return {};
+  if (!check_finite(session, node)) return {};
   const std::string text = session.text(node);
   if (text.starts_with('@')) return read_value_file(session, node, text.substr(1));
   Result<ParameterValues> values = parse_values(text);

@@ -1,4 +1,4 @@
-// From YAML text to a checked Workflow, and everything that is wrong with it.
+// From the text of a file to a checked Workflow, and everything that is wrong with it.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,8 @@ class ExistingWorkflow;
 
 // What could be read, also when there were errors; the report has them. `existing`: null, or the
 // workflow that the text is an addition to. nullopt: nothing could be read. `source` is without a
-// byte order mark. Never throws, whatever the bytes.
+// byte order mark; the ending of its file's name says which form it has. Never throws, whatever the
+// bytes.
 [[nodiscard]] std::optional<Workflow> read_draft(const Source& source, Report& report,
                                                  const ReadFile& read,
                                                  ExistingWorkflow* existing = nullptr);

@@ -13,6 +13,7 @@
 #include "lib/spec/language/workflow.h"
 #include "lib/spec/read/parse.h"
 #include "lib/spec/text/diagnostic.h"
+#include "lib/spec/text/form.h"
 #include "lib/spec/text/source.h"
 #include "lib/spec/yaml/yaml_node.h"
 
@@ -35,11 +36,18 @@ struct Session {
     placed = &node;
     return place_of_placed;
   }
+  [[nodiscard]] Form form() const { return form_of(source.file()); }
   void error(const Node& node, std::string message, std::string remedy) const {
     report.error(place(node), std::move(message), std::move(remedy));
   }
   void warn(const Node& node, std::string message, std::string remedy) const {
     report.add(Severity::warning, place(node), std::move(message), std::move(remedy));
+  }
+
+  // A number of JSON5 or KDL that is not finite. In YAML such words are texts.
+  [[nodiscard]] bool is_not_finite(const Node& node) const {
+    return form() != Form::yaml && node.plain &&
+           (node.text == "Infinity" || node.text == "-Infinity" || node.text == "NaN");
   }
 
   // Sound, but more than this version runs: `what` names it, `instead` says what to do meanwhile.

@@ -39,6 +39,8 @@ struct Check {
   }
   // {i} without quotes is a map in YAML, [a] a list: the slip that everybody makes once.
   std::string remedy() const {
+    if (session.form() == Form::kdl) return remedy_in_kdl();
+    if (session.form() == Form::json5) return remedy_in_json5();
     const bool map = with_article(key.type) == "a map";
     if (value.kind == NodeKind::scalar) {
       if (key.type == Type::integers) return fmt::format("write {}: [{}]", name, value.text);
@@ -52,6 +54,20 @@ struct Check {
       return "give the set a name under the top-level 'resource_requirements', and write that name "
              "here";
     return "put quotes around a text that starts with '{' or '['";
+  }
+
+  std::string remedy_in_kdl() const {
+    const std::string_view wanted = with_article(key.type);
+    if (wanted == "a map" || wanted == "a list of maps")
+      return fmt::format("write {} {{ key value }}", name);
+    return fmt::format("write {} and one value", name);
+  }
+  std::string remedy_in_json5() const {
+    const std::string_view wanted = with_article(key.type);
+    if (wanted == "a map") return fmt::format("write {}: {{ key: value }}", name);
+    if (wanted == "a list of maps") return fmt::format("write {}: [{{ key: value }}]", name);
+    if (key.type == Type::integers) return fmt::format("write {}: [1]", name);
+    return fmt::format("write {}: 'a text'", name);
   }
 
   bool scalar() const { return value.kind == NodeKind::scalar || wrong_type(); }

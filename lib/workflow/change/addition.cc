@@ -106,12 +106,12 @@ class Attempt {
 
 Result<AdditionText> read_addition(const Context& context, const std::string& file) {
   const Path path = (context.directory / file).lexically_normal();
-  const bool is_stdin = file == kStdin;
-  auto text = is_stdin ? read_spec_stream(stdin) : read_spec_text(context, path);
+  const bool from_stdin = is_stdin(file);
+  auto text = from_stdin ? read_spec_stream(stdin) : read_spec_text(context, path);
   if (!text)
     return unreadable(std::move(text).error(), file, "name a file with 'jobs:', or - for stdin");
-  return AdditionText{is_stdin ? "<stdin>" : file, *std::move(text),
-                      is_stdin ? context.directory : path.parent_path()};
+  return AdditionText{from_stdin ? stdin_name(file) : file, *std::move(text),
+                      from_stdin ? context.directory : path.parent_path()};
 }
 
 Result<Added> add_to(const Context& context, store::Store& store, const AdditionText& text,

@@ -108,11 +108,11 @@ Result<LoadedSpec> load_spec(const Context& context, const std::string& file, Pu
                              const Path& base, std::optional<spec::StdioMode> mode) {
   LoadedSpec loaded;
   // What is run names its store after its file, and can be read again.
-  const bool is_stdin = file == kStdin && purpose == Purpose::look;
-  loaded.file = is_stdin ? "<stdin>" : file;
+  const bool from_stdin = is_stdin(file) && purpose == Purpose::look;
+  loaded.file = from_stdin ? stdin_name(file) : file;
   const Path path = (context.directory / file).lexically_normal();
   // That of a store is a file; what the user has named may be a pipe.
-  auto text = is_stdin       ? read_spec_stream(stdin)
+  auto text = from_stdin     ? read_spec_stream(stdin)
               : base.empty() ? read_spec_text(context, path)
                              : store::read_file(context.world.disk, path);
   if (!text) {
