@@ -24,6 +24,7 @@ struct NotWorthIt {};
 
 inline torc::Result<std::string> some_file(const std::string& path) {
   if (path.ends_with(".csv")) return std::string("a,b\n1,x\n2,y\n");
+  if (path.ends_with(".jsonl")) return std::string("{\"a\": 1}\n{\"a\": \"x\"}\n");
   if (path.ends_with(".json")) return std::string("[{\"a\": 1, \"b\": \"x\"}]");
   return std::string("1\n2\n");
 }
@@ -111,7 +112,7 @@ inline void check_spec(std::string_view input, const std::string& file) {
   bool too_many = false;
   const auto look = [&](const Workflow& draft, Report&) {
     jobs = asked_for(draft.jobs);
-    const std::uint64_t files = asked_for(draft.files);
+    const std::uint64_t files = std::max(asked_for(draft.files), asked_for(draft.user_data));
     too_many = jobs > kMaxJobs || files > kMaxJobs;
     if (!too_many && std::max(jobs, files) > kFewJobs) throw NotWorthIt{};
   };

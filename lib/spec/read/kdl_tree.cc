@@ -132,10 +132,24 @@ class Mapper {
       if (!node.arguments.empty()) return value(node);
       return map(node.children, node.properties, key.child, node.begin, node.bytes, nullptr);
     }
+    if (key.type == Type::named_maps) return named_maps(node, key.child);
     const bool one_text = node.arguments.size() == 1 && node.arguments[0].kind == Kind::text &&
                           !node.has_block && node.properties.empty();
     if (key.type == Type::value && one_text) return json(node, node.arguments[0]);
     return value(node);
+  }
+
+  // Names of one's own, each a map of kind `where`.
+  Node& named_maps(const KdlNode& node, Where where) {
+    if (!node.arguments.empty() || !node.properties.empty()) return value(node);
+    Map all{writer_.make(NodeKind::map, node.begin, node.bytes), {}};
+    for (const KdlNode& child : node.children) {
+      Node& one = child.arguments.empty() ? map(child.children, child.properties, where,
+                                                child.begin, child.bytes, nullptr)
+                                          : value(child);
+      add(all, nullptr, at(nullptr, child), one);
+    }
+    return all.node;
   }
 
   Node& json(const KdlNode& node, const KdlValue& v) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lib/base/result.h"
 #include "lib/spec/language/workflow.h"
@@ -13,7 +14,12 @@ namespace torc::spec {
 
 // Reads a file that the spec names (parameter lists after '@', tables); relative to the spec's
 // directory.
-using ReadFile = std::function<Result<std::string>(const std::string& path)>;
+struct ReadFile : std::function<Result<std::string>(const std::string& path)> {
+  using std::function<Result<std::string>(const std::string& path)>::function;
+  // Files whose paths match, relative to where jobs run, in any order. Null: there are none to be
+  // seen.
+  std::function<Result<std::vector<std::string>>(const std::string& pattern)> find = nullptr;
+};
 
 class ExistingWorkflow;
 

@@ -29,6 +29,7 @@ struct Session {
   const ReadFile& read;
   std::map<std::string, std::string, std::less<>> variables;
   std::vector<Parameter> parameters;  // the workflow's
+  bool has_table = false;             // it names a table, which may have been unreadable
 
   [[nodiscard]] Place place(const Node& node) const {
     // Much is found in one text at times, and looking for its end costs as much as it is long.

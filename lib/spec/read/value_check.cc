@@ -242,7 +242,7 @@ bool check_value(const Session& session, const Key& key, std::string_view name, 
     case Type::memory:
       return check.scalar() && check.parses(parse_memory(session.text(value)));
     case Type::duration:
-      return check.scalar() && check.parses(parse_iso_duration(session.text(value)));
+      return check.scalar() && check.parses(parse_spec_duration(session.text(value)));
     case Type::walltime:
       return check.scalar() && check.parses(parse_walltime(session.text(value)));
     case Type::signal:
@@ -265,6 +265,7 @@ bool check_value(const Session& session, const Key& key, std::string_view name, 
     case Type::maps:
       return value.kind == NodeKind::sequence || check.wrong_type();
     case Type::map:
+    case Type::named_maps:
     case Type::environment:
     case Type::constants:
     case Type::options:

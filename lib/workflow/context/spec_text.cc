@@ -57,6 +57,16 @@ Result<void> replace_spec_copy(const Context& context, const Path& store, const 
   return {};
 }
 
+Result<std::string> read_value_file(const Context& context, const Path& directory,
+                                    const std::string& name) {
+  const Path path = (directory / name).lexically_normal();
+  const Path other = (context.directory / name).lexically_normal();
+  Result<std::string> bytes = store::read_file(context.world.disk, path);
+  if (bytes.ok() || bytes.error().kind != ErrorKind::not_found || other == path) return bytes;
+  Result<std::string> there = store::read_file(context.world.disk, other);
+  return there.ok() ? std::move(there) : std::move(bytes);
+}
+
 Result<std::string> read_spec_text(const Context& context, const Path& path) {
   Result<std::string> bytes = store::read_file(context.world.disk, path);
   if (bytes.ok() || bytes.error().os_errno != ESPIPE) return bytes;

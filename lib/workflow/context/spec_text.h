@@ -22,6 +22,11 @@ namespace torc::workflow {
 [[nodiscard]] Result<void> replace_spec_copy(const Context& context, const Path& store,
                                              const std::string& file, const std::string& text);
 
+// A file of values that a workflow file names: in the directory of that, or else in the one in
+// which torc is called.
+[[nodiscard]] Result<std::string> read_value_file(const Context& context, const Path& directory,
+                                                  const std::string& name);
+
 // Also of pipes and the like, which have no size and no positions. Error: not_found, or invalid for
 // what is longer than a workflow file may be.
 [[nodiscard]] Result<std::string> read_spec_text(const Context& context, const Path& path);
