@@ -55,6 +55,7 @@ constexpr Entry kCommands[] = {
     {"results", add_results},
     {"resources", add_resources},
     {"logs", add_logs},
+    {"export", add_export},
     {"verify", add_verify},
     {"doctor", add_doctor},
     {"repair", add_repair},
