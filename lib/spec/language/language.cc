@@ -52,7 +52,7 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::workflow, .name = "lease", .type = Type::map, .child = Where::lease, .about = "when a silent worker counts as lost"},
     {.where = Where::workflow, .name = "limits", .type = Type::counts, .min = 1, .max = kMaxInt32, .about = "how many jobs of an entry run at a time, by its name as written"},
     {.where = Where::workflow, .name = "access_groups", .type = Type::any, .support = kIgnored, .about = "there is no server; who may read the store's directory may see the workflow"},
-    {.where = Where::workflow, .name = "enable_ro_crate", .type = Type::any, .support = kIgnored, .about = "nothing is written while jobs run"},
+    {.where = Where::workflow, .name = "enable_ro_crate", .type = Type::any, .support = kIgnored, .about = "`torc export --ro-crate DIR` writes a crate, also while jobs run"},
     {.where = Where::workflow, .name = "compute_node_wait_for_healthy_database_minutes", .type = Type::any, .support = kIgnored, .about = "there is no server to wait for"},
 
     // A job.
