@@ -56,6 +56,7 @@ constexpr Entry kCommands[] = {
     {"resources", add_resources},
     {"logs", add_logs},
     {"slurm", add_slurm},
+    {"export", add_export},
     {"verify", add_verify},
     {"doctor", add_doctor},
     {"repair", add_repair},

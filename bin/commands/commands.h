@@ -18,6 +18,7 @@ void add_completion(Command& c);
 void add_data(Command& c);
 void add_doctor(Command& c);
 void add_exec(Command& c);
+void add_export(Command& c);
 void add_graph(Command& c);
 void add_history(Command& c);
 void add_hold(Command& c);

@@ -35,7 +35,8 @@ std::string lower(std::string_view text) {
 
 constexpr std::string_view kMemoryForms = "write it like 512k, 100m, 2g or 1t";
 constexpr std::string_view kDurationForms = "write it like 90s, 30m, 4h, 1h30m, PT30M or 1:30:00";
-constexpr std::string_view kIsoForms = "write it like PT30M, PT1H30M or P1DT12H";
+constexpr std::string_view kSpecForms =
+    "write it like PT30M, P1DT12H, 30m, 1h30m, 1:30:00 or 2-12:00:00";
 constexpr std::string_view kWalltimeForms =
     "write it like 30 (minutes), 01:30:00 (hours:minutes:seconds) or 2-00:00:00 (with days)";
 
@@ -247,17 +248,29 @@ Result<seconds> parse_duration(std::string_view text) {
   return bounded(*total, text, kDurationForms);
 }
 
-Result<seconds> parse_iso_duration(std::string_view text) {
+Result<seconds> parse_spec_duration(std::string_view text) {
   const std::string form = lower(text);
-  if (!form.starts_with('p')) return wrong(text, "is no ISO 8601 duration", kIsoForms);
-  const std::string_view iso = std::string_view(form).substr(1);
-  if (has_months_or_years(iso)) {
-    return invalid(fmt::format("{}: months and years have no fixed length", quoted(text)),
-                   "write days, as in P30D; minutes stand behind a T, as in PT30M");
+  if (form.starts_with('p')) {
+    const std::string_view iso = std::string_view(form).substr(1);
+    if (has_months_or_years(iso)) {
+      return invalid(fmt::format("{}: months and years have no fixed length", quoted(text)),
+                     "write days, as in P30D; minutes stand behind a T, as in PT30M");
+    }
+    const std::optional<double> total = sum_of_iso_units(iso);
+    if (!total) return wrong(text, "is no duration", kSpecForms);
+    return positive(*total, text, kSpecForms);
   }
-  const std::optional<double> total = sum_of_iso_units(iso);
-  if (!total) return wrong(text, "is no ISO 8601 duration", kIsoForms);
-  return positive(*total, text, kIsoForms);
+  if (!form.empty() && form.find_first_not_of("0123456789.") == std::string::npos)
+    return wrong(text, "is a duration without a unit", kSpecForms);
+  std::optional<double> total = sum_of_units(form);
+  if (!total) {
+    const auto colons = std::count(form.begin(), form.end(), ':');
+    if (colons == 1 && form.find('-') == std::string::npos && clock_seconds(form))
+      return wrong(text, "may be minutes or hours", kSpecForms);
+    total = clock_seconds(form);
+  }
+  if (!total) return wrong(text, "is no duration", kSpecForms);
+  return positive(*total, text, kSpecForms);
 }
 
 Result<std::optional<seconds>> parse_walltime(std::string_view text) {

@@ -31,11 +31,12 @@ namespace torc {
 // all of the node's.
 [[nodiscard]] std::optional<ByteCount> parse_slurm_memory(std::string_view mem);
 
-// A flag: 90 and 90s, 30m, 4h, 2d, 1h30m; what parse_iso_duration() takes; 1:30:00 and 2-12:00:00.
+// A flag: 90 and 90s, 30m, 4h, 2d, 1h30m; PT30M, P1DT12H, P2W; 1:30:00 and 2-12:00:00.
 // Perhaps nothing, at most 3650 days, in whole seconds (rounded up), as are all below.
 [[nodiscard]] Result<std::chrono::seconds> parse_duration(std::string_view text);
-// ISO 8601, as in workflow files: PT30M, P1DT12H, P2W. More than nothing.
-[[nodiscard]] Result<std::chrono::seconds> parse_iso_duration(std::string_view text);
+// In a workflow file, the same forms but for those whose unit is left to guess: a number alone, and
+// 30:00. More than nothing.
+[[nodiscard]] Result<std::chrono::seconds> parse_spec_duration(std::string_view text);
 // What `sbatch --time` takes: minutes, minutes:seconds, hours:minutes:seconds, days-hours,
 // days-hours:minutes, days-hours:minutes:seconds; none for UNLIMITED and INFINITE. More than
 // nothing.

@@ -23,13 +23,13 @@ struct Case {
   const char* text;
   std::int64_t bytes;     // parse_bytes(); parse_memory() refuses 0
   std::int64_t duration;  // a flag
-  std::int64_t iso;       // a workflow file
+  std::int64_t spec;      // a workflow file
   std::int64_t walltime;  // sbatch --time
   std::int64_t limit;     // what Slurm writes
 };
 
 constexpr Case kCases[] = {
-    // text, bytes, duration, iso, walltime, limit
+    // text, bytes, duration, spec, walltime, limit
     {"", kNo, kNo, kNo, kNo, kNo},
     {"0", 0, 0, kNo, kNo, kNone},
     {"90", 90, 90, kNo, 5400, 5400},
@@ -47,7 +47,7 @@ constexpr Case kCases[] = {
     // Amounts of memory.
     {"4096b", 4096, kNo, kNo, kNo, kNo},
     {"512k", 512 << 10, kNo, kNo, kNo, kNo},
-    {"100m", 100 * kMiB, 6000, kNo, kNo, kNo},
+    {"100m", 100 * kMiB, 6000, 6000, kNo, kNo},
     {"2g", 2 * kGiB, kNo, kNo, kNo, kNo},
     {"1.5G", 3 * kGiB / 2, kNo, kNo, kNo, kNo},
     {"2GiB", 2 * kGiB, kNo, kNo, kNo, kNo},
@@ -67,13 +67,13 @@ constexpr Case kCases[] = {
     {"99999999999999t", kNo, kNo, kNo, kNo, kNo},
     {"99999999999999999999999999999999999999g", kNo, kNo, kNo, kNo, kNo},
     // Durations of flags.
-    {"90s", kNo, 90, kNo, kNo, kNo},
-    {"1h", kNo, kHour, kNo, kNo, kNo},
-    {"1H30M", kNo, 5400, kNo, kNo, kNo},
-    {"30m1h", kNo, 5400, kNo, kNo, kNo},
-    {"2d", kNo, 2 * kDay, kNo, kNo, kNo},
-    {"2w", kNo, 14 * kDay, kNo, kNo, kNo},
-    {"3650d", kNo, 3650 * kDay, kNo, kNo, kNo},
+    {"90s", kNo, 90, 90, kNo, kNo},
+    {"1h", kNo, kHour, kHour, kNo, kNo},
+    {"1H30M", kNo, 5400, 5400, kNo, kNo},
+    {"30m1h", kNo, 5400, 5400, kNo, kNo},
+    {"2d", kNo, 2 * kDay, 2 * kDay, kNo, kNo},
+    {"2w", kNo, 14 * kDay, 14 * kDay, kNo, kNo},
+    {"3650d", kNo, 3650 * kDay, 3650 * kDay, kNo, kNo},
     {"3651d", kNo, kNo, kNo, kNo, kNo},
     {"999999999w999999999w", kNo, kNo, kNo, kNo, kNo},
     {"1h30", kNo, kNo, kNo, kNo, kNo},
@@ -109,14 +109,14 @@ constexpr Case kCases[] = {
     {"PT1H1H", kNo, 2 * kHour, kNo, kNo, kNo},
     // Slurm's times.
     {"1:30", kNo, 90, kNo, 90, 90},
-    {"01:30:00", kNo, 5400, kNo, 5400, 5400},
+    {"01:30:00", kNo, 5400, 5400, 5400, 5400},
     {"00:00:00", kNo, kNo, kNo, kNo, kNone},
     {"0-0", kNo, kNo, kNo, kNo, kNone},
-    {"0-01", kNo, kHour, kNo, kHour, kHour},
-    {"1-0", kNo, kDay, kNo, kDay, kDay},
-    {"2-12", kNo, 60 * kHour, kNo, 60 * kHour, 60 * kHour},
-    {"2-12:30", kNo, 60 * kHour + 1800, kNo, 60 * kHour + 1800, 60 * kHour + 1800},
-    {"3-04:05:06", kNo, 3 * kDay + 14706, kNo, 3 * kDay + 14706, 3 * kDay + 14706},
+    {"0-01", kNo, kHour, kHour, kHour, kHour},
+    {"1-0", kNo, kDay, kDay, kDay, kDay},
+    {"2-12", kNo, 60 * kHour, 60 * kHour, 60 * kHour, 60 * kHour},
+    {"2-12:30", kNo, 60 * kHour + 1800, 60 * kHour + 1800, 60 * kHour + 1800, 60 * kHour + 1800},
+    {"3-04:05:06", kNo, 3 * kDay + 14706, 3 * kDay + 14706, 3 * kDay + 14706, 3 * kDay + 14706},
     {"4000-00:00:00", kNo, kNo, kNo, kNo, 4000 * kDay},
     {"UNLIMITED", kNo, kNo, kNo, kNone, kNone},
     {"infinite", kNo, kNo, kNo, kNone, kNone},
@@ -155,7 +155,7 @@ TEST(Quantities, are_read_as_the_table_says) {
     EXPECT_EQ(outcome(parse_bytes(c.text)), c.bytes) << c.text;
     EXPECT_EQ(outcome(parse_memory(c.text)), c.bytes == 0 ? kNo : c.bytes) << c.text;
     EXPECT_EQ(outcome(parse_duration(c.text)), c.duration) << c.text;
-    EXPECT_EQ(outcome(parse_iso_duration(c.text)), c.iso) << c.text;
+    EXPECT_EQ(outcome(parse_spec_duration(c.text)), c.spec) << c.text;
     EXPECT_EQ(outcome(parse_walltime(c.text)), c.walltime) << c.text;
     EXPECT_EQ(outcome(parse_time_limit(c.text)), c.limit) << c.text;
   }
@@ -173,7 +173,8 @@ TEST(Quantities, a_refusal_says_what_is_wrong_and_what_to_write) {
   EXPECT_EQ(parse_bytes("5000p").error().what, "'5000p' is more than 1 EiB");
   EXPECT_EQ(parse_duration("3651d").error().what, "'3651d' is longer than 3650 days");
   EXPECT_EQ(parse_duration("\nsoon").error().what, "'\\nsoon' is no duration");
-  EXPECT_EQ(parse_iso_duration("P1Y").error().what, "'P1Y': months and years have no fixed length");
+  EXPECT_EQ(parse_spec_duration("P1Y").error().what,
+            "'P1Y': months and years have no fixed length");
   EXPECT_EQ(parse_walltime("8h").error().what, "'8h' is no time limit of Slurm");
   EXPECT_EQ(parse_bytes("12x").error().remedy, "write it like 512k, 100m, 2g or 1t");
 }
@@ -251,7 +252,8 @@ TEST(Quantities, that_somebody_wrote_are_shown_as_written) {
 RC_GTEST_PROP(Quantities, no_text_is_too_strange, (const std::string& text)) {
   (void)parse_memory(text);
   (void)parse_duration(text);
-  (void)parse_iso_duration("P" + text);
+  (void)parse_spec_duration(text);
+  (void)parse_spec_duration("P" + text);
   (void)parse_walltime(text);
   (void)parse_integer(text);
   if (parse_decimal(text)) (void)decimals_of(text);

@@ -40,7 +40,7 @@ Result<Exit> run(const App& app, const AddOptions& options) {
 void add_add(Command& c) {
   auto& o = c.options<AddOptions>();
   c.about("Add the jobs of a file to a workflow, also while it runs");
-  c.argument("FILE", o.words, "[STORE] FILE: a file with 'jobs:'; - is stdin")
+  c.argument("FILE", o.words, "[STORE] FILE: a file with 'jobs:'; - is stdin (json5:-, kdl:-)")
       .value("[STORE] FILE|-")
       .required()
       .words(1, 2);

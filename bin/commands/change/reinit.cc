@@ -26,6 +26,7 @@
 #include "lib/store/disk/disk.h"
 #include "lib/workflow/change/addition.h"
 #include "lib/workflow/change/stale.h"
+#include "lib/workflow/context/spec_text.h"
 
 namespace torc::cli {
 namespace {
@@ -163,14 +164,6 @@ Result<Reinit> reinit(const App& app, store::Store& store, const ReinitOptions& 
   return done;
 }
 
-// The store's own copy of the workflow file, which people and `torc graph` read.
-Result<void> replace_spec(const App& app, const Path& store, const std::string& text) {
-  const Path fresh = store / "spec.yaml.new";
-  (void)app.world.disk.unlink(fresh);
-  TORC_TRY(store::write_file(app.world.disk, fresh, text, store::Durable::yes));
-  return app.world.disk.rename(fresh, store / "spec.yaml", store::Replace::yes);
-}
-
 void print_json(const App& app, const store::Store& store, const Reinit& done, bool dry_run) {
   ordered_json stale = ordered_json::array();
   for (std::size_t i = 0; i < done.stale.size() && i < kShownJobs; ++i)
@@ -244,7 +237,8 @@ Result<Exit> run(const App& app, const ReinitOptions& options) {
   }
   TORC_ASSIGN(const auto done, reinit(app, *store, options, loaded ? &*loaded : nullptr));
   if (loaded && !options.dry_run) {
-    if (const auto replaced = replace_spec(app, path, loaded->text); !replaced)
+    if (const auto replaced = workflow::replace_spec_copy(app, path, loaded->file, loaded->text);
+        !replaced)
       (void)report(app, replaced.error());
   }
   if (options.json) {

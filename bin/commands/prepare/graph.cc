@@ -15,6 +15,7 @@
 #include "lib/claim/tables/transaction.h"
 #include "lib/report/graph.h"
 #include "lib/report/job_view.h"
+#include "lib/workflow/context/spec_text.h"
 #include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::cli {
@@ -36,7 +37,7 @@ Result<workflow::LoadedSpec> load_from_store(const App& app, store::Store& store
   }));
   TORC_ASSIGN(const workflow::WorkflowSettings decoded,
               workflow::decode_workflow_settings(settings));
-  return workflow::load_spec(app, (store.directory() / "spec.yaml").string(),
+  return workflow::load_spec(app, workflow::spec_copy_in(app, store.directory()).string(),
                              workflow::Purpose::look, decoded.directory);
 }
 

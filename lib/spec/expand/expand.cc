@@ -7,10 +7,12 @@
 #include <deque>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "lib/base/limits.h"
 #include "lib/base/text/quote.h"
 #include "lib/base/text/text.h"
 #include "lib/spec/expand/cycle.h"
@@ -19,6 +21,7 @@
 #include "lib/spec/expand/existing_names.h"
 #include "lib/spec/expand/job_dependencies.h"
 #include "lib/spec/expand/job_files.h"
+#include "lib/spec/expand/json_pattern.h"
 #include "lib/spec/expand/reference.h"
 #include "lib/spec/sweep/existing_workflow.h"
 #include "lib/spec/sweep/families.h"
@@ -29,6 +32,10 @@
 
 namespace torc::spec {
 namespace {
+
+// Of all user data of a file, each with kBytesOfDatum more: they are all written by one commit.
+constexpr std::uint64_t kMostDataBytes = std::uint64_t{256} << 20U;
+constexpr std::uint64_t kBytesOfDatum = 64;
 
 // Of each action, in the order of Workflow::actions, the jobs that it names: normalised. Reports
 // names that are not there, and actions about jobs that are about none.
@@ -158,6 +165,8 @@ class Expander {
   void write_entries();
   void write_definitions();
   void write_user_data();
+  [[nodiscard]] bool check_size(const UserDataEntry& entry, const ExpandedUserData& one,
+                                std::uint64_t all_bytes) const;
   void write_actions(const std::vector<std::vector<Range>>& jobs);
 
   const Workflow& workflow_;
@@ -256,18 +265,49 @@ void Expander::write_entries() {
 }
 
 void Expander::write_user_data() {
+  std::uint64_t bytes = 0;
   // Behind those of the file may be some of the workflow that it adds to.
   for (std::size_t d = 0; d < workflow_.user_data.size(); ++d) {
     const UserDataEntry& entry = workflow_.user_data[d];
-    if (data_[d].count == 0) continue;
-    const std::uint64_t maker = job_data_.maker(data_[d].first);
-    const bool is_known = maker == 0 || !existing_jobs_;
-    expansion_.user_data.push_back({entry.name, entry.data, entry.is_ephemeral,
-                                    is_known ? maker : existing_jobs_->number_of(maker)});
+    const Family& family = data_[d];
+    const std::optional<JsonPattern> data = JsonPattern::compile(entry, report_);
+    if (!data) continue;
+    for (std::uint64_t k = 0; k < family.count; ++k) {
+      const std::uint64_t maker = job_data_.maker(family.first + k);
+      const bool is_known = maker == 0 || !existing_jobs_;
+      ExpandedUserData one{family.name_of(k), data->text(family, k), entry.is_ephemeral,
+                           is_known ? maker : existing_jobs_->number_of(maker)};
+      bytes += kBytesOfDatum + one.name.size() + one.data.size();
+      if (!check_size(entry, one, bytes)) break;
+      expansion_.user_data.push_back(std::move(one));
+    }
   }
   if (!existing_data_) return;
   for (auto& [name, maker] : existing_data_->newly_made(job_data_))
     expansion_.user_data.push_back({std::move(name), "", false, maker, true});
+}
+
+// False: reported.
+bool Expander::check_size(const UserDataEntry& entry, const ExpandedUserData& one,
+                          std::uint64_t all_bytes) const {
+  if (one.name.size() > kMaxUserDataName) {
+    report_.error(entry.place,
+                  fmt::format("a name of {} has {} bytes; names of user data have at most {}",
+                              torc::quoted(entry.name), one.name.size(), kMaxUserDataName),
+                  "shorten it");
+  } else if (one.data.size() > kMaxUserDataBytes) {
+    report_.error(entry.place_of("data"),
+                  fmt::format("the data of {} is more than {} KiB", torc::quoted(one.name),
+                              kMaxUserDataBytes >> 10U),
+                  "keep it in a file");
+  } else if (all_bytes > kMostDataBytes) {
+    report_.error(entry.place,
+                  fmt::format("the user data is more than {} MiB", kMostDataBytes >> 20U),
+                  "keep it in files");
+  } else {
+    return true;
+  }
+  return false;
 }
 
 void Expander::write_actions(const std::vector<std::vector<Range>>& jobs) {

@@ -28,6 +28,7 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::workflow, .name = "project", .about = "what it belongs to"},
     {.where = Where::workflow, .name = "metadata", .type = Type::json, .about = "kept as it is, for you"},
     {.where = Where::workflow, .name = "parameters", .type = Type::parameters, .about = "parameters that jobs and files take with use_parameters"},
+    {.where = Where::workflow, .name = "parameters_file", .type = Type::word, .about = "a table in CSV, JSON or JSON lines, whose columns are parameters that jobs, files and user data take with use_parameters_file"},
     {.where = Where::workflow, .name = "variables", .type = Type::constants, .about = "constants put in for {name} everywhere"},
     {.where = Where::workflow, .name = "env", .type = Type::environment, .about = "environment of every job"},
     {.where = Where::workflow, .name = "jobs", .type = Type::maps, .required = true, .child = Where::job, .about = "what to run"},
@@ -53,13 +54,14 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::workflow, .name = "max_parallel", .type = Type::integer, .min = 1, .max = kMaxInt32, .about = "at most so many jobs of the workflow run at a time"},
     {.where = Where::workflow, .name = "learn_runtimes", .type = Type::boolean, .about = "what jobs of an entry have taken counts in place of the runtime that they declare; false"},
     {.where = Where::workflow, .name = "access_groups", .type = Type::any, .support = kIgnored, .about = "there is no server; who may read the store's directory may see the workflow"},
+    {.where = Where::workflow, .name = "enable_ro_crate", .type = Type::any, .support = kIgnored, .about = "`torc export --ro-crate DIR` writes a crate, also while jobs run"},
     {.where = Where::workflow, .name = "compute_node_wait_for_healthy_database_minutes", .type = Type::any, .support = kIgnored, .about = "there is no server to wait for"},
 
     // A job.
     {.where = Where::job, .name = "name", .type = Type::word, .required = true, .about = "unique in the workflow"},
     {.where = Where::job, .name = "command", .type = Type::text, .required = true, .about = "run by the shell"},
     {.where = Where::job, .name = "priority", .type = Type::integer, .min = kMinInt32, .max = kMaxInt32, .about = "higher first; 0"},
-    {.where = Where::job, .name = "invocation_script", .about = "stands before the command"},
+    {.where = Where::job, .name = "invocation_script", .type = Type::prose, .about = "one line stands before the command; several lines are run before it, in the same shell"},
     {.where = Where::job, .name = "env", .type = Type::environment, .about = "wins over the workflow's"},
     {.where = Where::job, .name = "resource_requirements", .type = Type::word, .about = "a name; without: 1 CPU, 1 MiB"},
     {.where = Where::job, .name = "failure_handler", .type = Type::word, .about = "a name of failure_handlers"},
@@ -83,6 +85,8 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::job, .name = "parameters", .type = Type::parameters, .about = "one job for each combination"},
     {.where = Where::job, .name = "parameter_mode", .type = Type::choice, .choices = "product zip", .about = "every combination, or the first of each, the second of each, …"},
     {.where = Where::job, .name = "use_parameters", .type = Type::names, .about = "parameters of the workflow to take"},
+    {.where = Where::job, .name = "parameters_file", .type = Type::word, .about = "a table: one job for each of its rows"},
+    {.where = Where::job, .name = "use_parameters_file", .type = Type::boolean, .about = "takes the columns of the workflow's parameters_file; false"},
     {.where = Where::job, .name = "stdio", .type = Type::map, .child = Where::stdio, .about = "in place of the workflow's"},
     {.where = Where::job, .name = "depends", .type = Type::map, .child = Where::depends, .about = "names of jobs, by the condition on which this one starts"},
     {.where = Where::job, .name = "max_parallel", .type = Type::integer, .min = 1, .max = kMaxInt32, .about = "at most so many jobs of this entry run at a time"},
@@ -98,6 +102,10 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::file, .name = "parameters", .type = Type::parameters, .about = "one file for each combination"},
     {.where = Where::file, .name = "parameter_mode", .type = Type::choice, .choices = "product zip"},
     {.where = Where::file, .name = "use_parameters", .type = Type::names},
+    {.where = Where::file, .name = "parameters_file", .type = Type::word, .about = "a table: one file for each of its rows"},
+    {.where = Where::file, .name = "use_parameters_file", .type = Type::boolean, .about = "takes the columns of the workflow's parameters_file; false"},
+    {.where = Where::file, .name = "identifier", .type = Type::word, .support = kIgnored, .about = "no command of this version writes it"},
+    {.where = Where::file, .name = "st_mtime", .type = Type::any, .support = kIgnored, .about = "the time of the file itself counts"},
 
     // A set of resource requirements, all of one node.
     {.where = Where::resources, .name = "name", .type = Type::word, .required = true},
@@ -114,6 +122,7 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::scheduler, .name = "account", .type = Type::word},
     {.where = Where::scheduler, .name = "partition", .type = Type::word},
     {.where = Where::scheduler, .name = "nodes", .type = Type::integer, .min = 1, .max = kMaxNodesOfJob, .about = "1"},
+    {.where = Where::scheduler, .name = "num_nodes", .type = Type::integer, .min = 1, .max = kMaxNodesOfJob, .same_as = "nodes"},
     {.where = Where::scheduler, .name = "walltime", .type = Type::walltime},
     {.where = Where::scheduler, .name = "mem", .type = Type::word, .about = "memory of a node: 64G"},
     {.where = Where::scheduler, .name = "gres", .type = Type::word, .about = "gpu:2"},
@@ -137,6 +146,8 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::execution, .name = "staggered_start", .type = Type::boolean, .about = "workers claim their first jobs one after the other, within a minute; false"},
     {.where = Where::execution, .name = "stdio", .type = Type::map, .child = Where::stdio, .about = "what becomes of the jobs' output"},
 
+    {.where = Where::execution, .name = "job_stdio_overrides", .type = Type::named_maps, .child = Where::stdio, .about = "in place of this stdio, by the name of an entry of jobs; a job's own stdio wins"},
+
     // stdio.
     {.where = Where::stdio, .name = "mode", .type = Type::choice, .choices = kStdioModes, .about = "separate; packed in a workflow of more than 1,000 jobs"},
     {.where = Where::stdio, .name = "delete_on_success", .type = Type::boolean, .about = "false"},
@@ -149,7 +160,12 @@ constexpr auto kLanguage = std::to_array<Key>({
 
     // User data.
     {.where = Where::user_data, .name = "name", .type = Type::word, .required = true, .about = "unique in the workflow"},
-    {.where = Where::user_data, .name = "data", .type = Type::value, .about = "what it holds at first"},
+    {.where = Where::user_data, .name = "data", .type = Type::value, .about = "what it holds at first; texts in it may hold placeholders"},
+    {.where = Where::user_data, .name = "parameters", .type = Type::parameters, .about = "one value for each combination"},
+    {.where = Where::user_data, .name = "parameter_mode", .type = Type::choice, .choices = "product zip"},
+    {.where = Where::user_data, .name = "use_parameters", .type = Type::names},
+    {.where = Where::user_data, .name = "parameters_file", .type = Type::word, .about = "a table: one value for each of its rows"},
+    {.where = Where::user_data, .name = "use_parameters_file", .type = Type::boolean, .about = "takes the columns of the workflow's parameters_file; false"},
     {.where = Where::user_data, .name = "is_ephemeral", .type = Type::boolean, .about = "back to what it held at first when the job that outputs it is to run again; false"},
 
     {.where = Where::dynamic_jobs, .name = "max_iterations", .type = Type::integer, .min = 1, .max = kMaxInt32, .about = "of one lineage"},
@@ -161,7 +177,7 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::action, .name = "job_name_regexes", .type = Type::names, .about = "the same, by RE2 expressions"},
     {.where = Where::action, .name = "commands", .type = Type::names, .about = "of run_commands: one after the other, until one fails"},
     {.where = Where::action, .name = "scheduler", .type = Type::word, .about = "of schedule_nodes: a name of slurm_schedulers"},
-    {.where = Where::action, .name = "scheduler_type", .type = Type::choice, .choices = "slurm"},
+    {.where = Where::action, .name = "scheduler_type", .type = Type::choice, .choices = "slurm local", .planned = "local", .instead = "start workers yourself, with `torc worker`"},
     {.where = Where::action, .name = "num_allocations", .type = Type::integer, .min = 1, .max = 10'000, .about = "1"},
     {.where = Where::action, .name = "start_one_worker_per_node", .type = Type::boolean, .about = "mode direct only; false"},
     {.where = Where::action, .name = "max_parallel_jobs", .type = Type::integer, .min = 1, .max = kMaxInt32, .about = "of each worker, whatever its jobs need"},
@@ -185,20 +201,22 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::lease, .name = "beat", .type = Type::duration, .about = "how often an idle worker shows that it lives; PT1S to a third of ttl, a fifth"},
 
     {.where = Where::monitor, .name = "enabled", .type = Type::boolean, .about = "false: no time series, whatever follows; what jobs used in all is always told; true"},
-    {.where = Where::monitor, .name = "granularity", .type = Type::choice, .choices = "summary time_series", .about = "time_series: also how it went over time; summary"},
+    {.where = Where::monitor, .name = "granularity", .type = Type::choice, .choices = "summary time_series Summary TimeSeries", .about = "time_series: also how it went over time; summary"},
     {.where = Where::monitor, .name = "sample_interval_seconds", .type = Type::integer, .min = 1, .max = kMaxSeconds, .about = "10"},
     {.where = Where::monitor, .name = "jobs", .type = Type::map, .child = Where::monitor_part, .about = "the same for jobs alone, and wins"},
     {.where = Where::monitor, .name = "compute_node", .type = Type::any, .support = kIgnored, .about = "nodes are not measured, jobs are"},
+    {.where = Where::monitor, .name = "metrics", .type = Type::any, .support = kIgnored, .about = "CPU time, memory and processes are measured, whatever is listed here"},
+    {.where = Where::monitor, .name = "flush_interval_seconds", .type = Type::any, .support = kIgnored, .about = "each sample is written when it is taken"},
     {.where = Where::monitor, .name = "generate_plots", .type = Type::any, .support = kIgnored, .about = "no plots are made; 'torc resources --series NAME --json' has the figures"},
     {.where = Where::monitor_part, .name = "enabled", .type = Type::boolean, .about = "false: no time series"},
-    {.where = Where::monitor_part, .name = "granularity", .type = Type::choice, .choices = "summary time_series", .about = "as in resource_monitor"},
+    {.where = Where::monitor_part, .name = "granularity", .type = Type::choice, .choices = "summary time_series Summary TimeSeries", .about = "as in resource_monitor"},
     // clang-format on
 });
 
 // Of the workflow's keys those that an addition to it may have.
-constexpr auto kAdditionKeys =
-    std::to_array<std::string_view>({"name", "jobs", "files", "user_data", "resource_requirements",
-                                     "failure_handlers", "parameters", "variables"});
+constexpr auto kAdditionKeys = std::to_array<std::string_view>(
+    {"name", "jobs", "files", "user_data", "resource_requirements", "failure_handlers",
+     "parameters", "parameters_file", "variables"});
 
 // Both in the order of Where.
 constexpr std::string_view kWithArticle[] = {"the workflow",
@@ -293,6 +311,7 @@ std::string_view with_article(Type type) {
       return "a name, a list of names or a map";
     case Type::counts:
     case Type::map:
+    case Type::named_maps:
     case Type::environment:
     case Type::constants:
     case Type::parameters:

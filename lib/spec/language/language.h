@@ -43,7 +43,7 @@ enum class Type : std::uint8_t {
   integer,       // within [min, max]
   boolean,       // true or false
   memory,        // 512k, 100m, 2g, 1t, 2GiB, plain bytes
-  duration,      // ISO 8601: PT30M
+  duration,      // PT30M, 30m, 1h30m, 1:30:00, 2-12:00:00
   walltime,      // as sbatch --time takes it
   signal,        // SIGTERM, TERM or 15
   signal_ahead,  // as srun --signal takes it: TERM@120
@@ -56,6 +56,7 @@ enum class Type : std::uint8_t {
   shares,        // the same, or one name or a list of names, which is 1 of each
   map,           // one map of kind `child`
   maps,          // list of maps of kind `child`
+  named_maps,    // map of names to maps of kind `child`
   environment,   // map of variable names to texts
   constants,     // map of names to texts
   parameters,    // map of names to ranges, lists, '@file'

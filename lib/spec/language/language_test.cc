@@ -28,7 +28,8 @@ TEST(Language, another_spelling_names_a_key_of_the_same_place) {
 
 TEST(Language, maps_say_of_what_kind_they_are_and_choices_what_they_allow) {
   for (const Key& key : language()) {
-    const bool holds_maps = key.type == Type::map || key.type == Type::maps;
+    const bool holds_maps =
+        key.type == Type::map || key.type == Type::maps || key.type == Type::named_maps;
     EXPECT_EQ(holds_maps, key.child != Where::none) << key.name;
     const bool chooses = key.type == Type::choice || key.type == Type::selection;
     EXPECT_EQ(chooses, !key.choices.empty()) << key.name;

@@ -196,6 +196,9 @@ Result<ParameterValue> parse_value(std::string_view text) {
 
 Result<ParameterValues> parse_values(std::string_view text) {
   text = trimmed(text);
+  if (text.size() > 1 && text.front() == '{' && text.back() == '}' &&
+      text.find(',') == std::string_view::npos)
+    text = trimmed(text.substr(1, text.size() - 2));
   if (text.empty()) return invalid("a parameter without values", kForms);
   if (text[0] == '[') return parse_list(text);
   if (text.find(':') != std::string_view::npos) return parse_range(text);

@@ -42,8 +42,13 @@ Json reference_to(Where where);
 
 Json parameters_of() {
   const Json value = text_of(false);
-  return {{"anyOf", Json::array({map_of({{"anyOf", Json::array({value, list_of(value)})}}),
-                                 Json{{"type", "string"}, {"pattern", "^@.*\\.(csv|json)$"}}})}};
+  const Json glob = {{"type", "object"},
+                     {"properties", {{"glob", value}}},
+                     {"required", Json::array({"glob"})},
+                     {"additionalProperties", false}};
+  return {{"anyOf", Json::array({map_of({{"anyOf", Json::array({value, list_of(value), glob})}}),
+                                 Json{{"type", "string"},
+                                      {"pattern", "^@.*\\.(csv|json|jsonl|ndjson)$"}}})}};
 }
 
 Json values_of(const Key& key) {
@@ -56,7 +61,7 @@ Json values_of(const Key& key) {
     case Type::signal_ahead:
       return text_of(false);
     case Type::duration:
-      return {{"type", "string"}, {"pattern", "^[Pp]"}};
+      return {{"type", "string"}, {"pattern", "^[PpTt0-9.]"}};
     case Type::line:
     case Type::prose:
       return text_of(true);
@@ -78,6 +83,8 @@ Json values_of(const Key& key) {
       return reference_to(key.child);
     case Type::maps:
       return list_of(reference_to(key.child));
+    case Type::named_maps:
+      return map_of(reference_to(key.child));
     case Type::environment:
     case Type::constants:
     case Type::options:

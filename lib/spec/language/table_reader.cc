@@ -116,6 +116,16 @@ class CsvRows {
   std::size_t next_line_ = 1;
 };
 
+// Whatever the case of its letters.
+bool has_ending(std::string_view path, std::string_view ending) {
+  if (path.size() < ending.size()) return false;
+  return std::ranges::equal(path.substr(path.size() - ending.size()), ending, {}, lower);
+}
+
+bool is_json_lines(std::string_view path) {
+  return has_ending(path, ".jsonl") || has_ending(path, ".ndjson");
+}
+
 ParameterValue value_of(Cell cell) {
   if (!cell.in_quotes) {
     if (Result<ParameterValue> value = parse_value(cell.text); value.ok()) return *std::move(value);
@@ -231,6 +241,23 @@ Result<std::vector<Parameter>> rows_of(JsonTable json) {
   return std::move(table).take();
 }
 
+// An object on each line that is not blank.
+Result<std::vector<Parameter>> parse_json_lines(std::string_view text) {
+  JsonTable all;
+  std::size_t number = 0;
+  for (const std::string_view line : split(text, '\n')) {
+    ++number;
+    if (trimmed(line).empty()) continue;
+    Result<JsonTable> one = read_json_table(fmt::format("[{}]", line));
+    if (!one || one->parts.size() != 1 || one->parts[0].kind != JsonTable::Part::Kind::object) {
+      return invalid(fmt::format("line {} is no JSON object", number),
+                     "write one object of names and values on each line");
+    }
+    all.parts.push_back(std::move(one->parts[0]));
+  }
+  return rows_of(std::move(all));
+}
+
 Result<std::vector<Parameter>> parse_json(std::string_view text) {
   TORC_ASSIGN(JsonTable json, read_json_table(text));
   return json.is_object ? columns_of(std::move(json)) : rows_of(std::move(json));
@@ -239,12 +266,17 @@ Result<std::vector<Parameter>> parse_json(std::string_view text) {
 }  // namespace
 
 bool is_table(std::string_view path) {
-  return path.ends_with(".csv") || path.ends_with(".json");
+  return has_ending(path, ".csv") || is_json_table(path);
+}
+
+bool is_json_table(std::string_view path) {
+  return has_ending(path, ".json") || is_json_lines(path);
 }
 
 Result<std::vector<Parameter>> parse_table(std::string_view bytes, std::string_view path) {
   bytes = without_bom(bytes);
-  return path.ends_with(".json") ? parse_json(bytes) : parse_csv(bytes);
+  if (is_json_lines(path)) return parse_json_lines(bytes);
+  return is_json_table(path) ? parse_json(bytes) : parse_csv(bytes);
 }
 
 }  // namespace torc::spec

@@ -157,9 +157,9 @@ struct FileEntry : Entry {
   std::string path;
 };
 
-// Its name and value are within the limits of lib/base/limits.h. It has no parameters.
+// Without parameters its name and value are within the limits of lib/base/limits.h.
 struct UserDataEntry : Entry {
-  std::string data;  // JSON text; empty: nothing yet
+  std::string data;  // JSON text, whose texts may hold placeholders; empty: nothing yet
   bool is_ephemeral = false;
 };
 

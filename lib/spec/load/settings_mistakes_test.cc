@@ -170,7 +170,7 @@ failure_handlers:
       - {exit_codes: [1], match_all_exit_codes: true}
       - {on: oom, memory_multiplier: 0}
       - {on: [out_of_memory]}
-      - {on: timeout, runtime_multiplier: "2", backoff: 30s}
+      - {on: timeout, runtime_multiplier: "2", backoff: 30}
   - {name: e, rules: []}
 jobs: [{name: a, command: b}]
 )", R"(
@@ -203,13 +203,13 @@ wf.yaml:9:15: error: 'on' cannot be 'out_of_memory'
       |               ^~~~~~~~~~~~~
       = one of oom, timeout, signal, node_death
 wf.yaml:10:43: error: 'runtime_multiplier' cannot be '2'
-   10 |       - {on: timeout, runtime_multiplier: "2", backoff: 30s}
+   10 |       - {on: timeout, runtime_multiplier: "2", backoff: 30}
       |                                           ^~~
       = write a number above 0, at most 1000, without quotes
-wf.yaml:10:57: error: '30s' is no ISO 8601 duration
-   10 |       - {on: timeout, runtime_multiplier: "2", backoff: 30s}
-      |                                                         ^~~
-      = write it like PT30M, PT1H30M or P1DT12H
+wf.yaml:10:57: error: '30' is a duration without a unit
+   10 |       - {on: timeout, runtime_multiplier: "2", backoff: 30}
+      |                                                         ^~
+      = write it like PT30M, P1DT12H, 30m, 1h30m, 1:30:00 or 2-12:00:00
 wf.yaml:11:22: error: 'rules' is empty
    11 |   - {name: e, rules: []}
       |                      ^
@@ -259,7 +259,7 @@ wf.yaml:2:14: error: a ttl of more than a day
 wf.yaml:2:25: error: 'PT0S' is no time at all
     2 | lease: {ttl: P2D, beat: PT0S}
       |                         ^~~~
-      = write it like PT30M, PT1H30M or P1DT12H
+      = write it like PT30M, P1DT12H, 30m, 1h30m, 1:30:00 or 2-12:00:00
 )"},
     {"beats_without_a_lease_to_hold_them", R"(
 name: w
@@ -343,7 +343,7 @@ wf.yaml:2:20: error: unknown key 'enable' in resource_monitor
 wf.yaml:2:47: error: 'granularity' cannot be 'fine'
     2 | resource_monitor: {enable: true, granularity: fine}
       |                                               ^~~~
-      = one of summary, time_series
+      = one of summary, time_series, Summary, TimeSeries
 )"},
     {"a_signal_without_its_time", R"(
 name: w
@@ -371,7 +371,7 @@ jobs:
 wf.yaml:3:45: error: the table 'values.txt' is neither CSV nor JSON by its name
     3 |   - {name: "a_{x}", command: b, parameters: "@values.txt"}
       |                                             ^~~~~~~~~~~~~
-      = name a file that ends in .csv or .json; a list of values belongs to one parameter, as name: "@file"
+      = name a file that ends in .csv, .json, .jsonl or .ndjson; a list of values belongs to one parameter, as name: "@file"
 )"},
     {"a_table_and_a_parameter_of_other_length", R"(
 name: w

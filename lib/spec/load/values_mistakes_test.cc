@@ -76,12 +76,12 @@ jobs:
     command: b
 resource_requirements:
   - name: r
-    runtime: 01:30:00
+    runtime: 30:00
 )", R"(
-wf.yaml:7:14: error: '01:30:00' is no ISO 8601 duration
-    7 |     runtime: 01:30:00
-      |              ^~~~~~~~
-      = write it like PT30M, PT1H30M or P1DT12H
+wf.yaml:7:14: error: '30:00' may be minutes or hours
+    7 |     runtime: 30:00
+      |              ^~~~~
+      = write it like PT30M, P1DT12H, 30m, 1h30m, 1:30:00 or 2-12:00:00
 )"},
     {"a_runtime_in_months", R"(
 name: w
@@ -109,7 +109,7 @@ resource_requirements:
 wf.yaml:7:14: error: 'PT0S' is no time at all
     7 |     runtime: PT0S
       |              ^~~~
-      = write it like PT30M, PT1H30M or P1DT12H
+      = write it like PT30M, P1DT12H, 30m, 1h30m, 1:30:00 or 2-12:00:00
 )"},
     {"a_runtime_of_centuries", R"(
 name: w
@@ -123,7 +123,7 @@ resource_requirements:
 wf.yaml:7:14: error: 'P99999D' is longer than 3650 days
     7 |     runtime: P99999D
       |              ^~~~~~~
-      = write it like PT30M, PT1H30M or P1DT12H
+      = write it like PT30M, P1DT12H, 30m, 1h30m, 1:30:00 or 2-12:00:00
 )"},
     {"no_cpus", R"(
 name: w

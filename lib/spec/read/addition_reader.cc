@@ -61,8 +61,7 @@ Workflow read_addition(Session& session, const Node& root, ExistingWorkflow& exi
   for (auto& [name, text] : known_variables(existing)) session.variables.emplace(name, text);
   read_variables_first(session, root);
   const MapReader reader(session, root, Where::addition);
-  if (const Node* node = reader.find("parameters"))
-    session.parameters = read_parameters(session, *node);
+  read_shared_parameters(session, reader);
   // They may be lists of any length: read only when somebody takes one.
   if (session.source.text().find("use_parameters") != std::string_view::npos) {
     join(session.parameters, known_parameters(existing),

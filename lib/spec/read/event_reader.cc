@@ -6,6 +6,7 @@
 #include "lib/base/limits.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
+#include "lib/spec/read/parameter_reader.h"
 #include "lib/spec/read/readers.h"
 
 namespace torc::spec {
@@ -70,7 +71,7 @@ FailureRule read_rule(const Session& session, const Node& map) {
   rule.memory_multiplier = reader.decimal("memory_multiplier", 1);
   rule.runtime_multiplier = reader.decimal("runtime_multiplier", 1);
   if (reader.has("backoff")) {
-    const auto backoff = parse_iso_duration(reader.text("backoff"));
+    const auto backoff = parse_spec_duration(reader.text("backoff"));
     if (backoff.ok()) rule.backoff = *backoff;
   }
   if (!gives(reader, "exit_codes") && !gives(reader, "match_all_exit_codes") &&
@@ -90,6 +91,25 @@ FailureRule read_rule(const Session& session, const Node& map) {
   return rule;
 }
 
+// Those in texts of the data; what is a key stays as it is.
+void check_texts(const Session& session, const Node& node,
+                 const std::vector<Parameter>& parameters) {
+  if (node.kind == NodeKind::scalar)
+    (void)check_placeholders(session, node, parameters, InName::no);
+  const std::size_t step = node.kind == NodeKind::map ? 2 : 1;
+  for (std::size_t i = step - 1; i < node.items.size(); i += step)
+    check_texts(session, *node.items[i], parameters);
+}
+
+// False: the name has placeholders that nothing fills in.
+bool check_data_placeholders(const MapReader& reader, const std::vector<Parameter>& parameters) {
+  const Node* data = reader.find("data");
+  // Without parameters braces are the data's own.
+  if (data != nullptr && !parameters.empty()) check_texts(reader.session(), *data, parameters);
+  const Node* name = reader.find("name");
+  return name == nullptr || check_placeholders(reader.session(), *name, parameters, InName::yes);
+}
+
 }  // namespace
 
 UserDataEntry read_user_data(const Session& session, const Node& map) {
@@ -99,9 +119,14 @@ UserDataEntry read_user_data(const Session& session, const Node& map) {
   if (const Node* data = reader.find("data"); data != nullptr && data->kind != NodeKind::null)
     entry.data = read_json_value(session, "data", *data, kMaxUserDataBytes);
   entry.is_ephemeral = reader.boolean("is_ephemeral", false);
+  OwnParameters own = read_own_parameters(reader);
+  entry.parameters = std::move(own.parameters);
+  entry.mode = own.mode;
   entry.place = reader.name_place();
-  entry.sound = reader.has("name");
-  if (entry.sound && entry.name.size() > kMaxUserDataName) {
+  entry.places = reader.places();
+  entry.sound = own.sound && reader.has("name");
+  if (own.complete && !check_data_placeholders(reader, entry.parameters)) entry.sound = false;
+  if (entry.sound && entry.parameters.empty() && entry.name.size() > kMaxUserDataName) {
     session.error(*reader.find("name"),
                   fmt::format("the name has {} bytes; names of user data have at most {}",
                               entry.name.size(), kMaxUserDataName),
@@ -160,7 +185,7 @@ LeaseConfig read_lease(const Session& session, const Node& map) {
   const auto read = [&](std::string_view key, std::optional<std::chrono::seconds>& to) {
     const Node* node = reader.find(key);
     if (node == nullptr) return;
-    if (const auto duration = parse_iso_duration(session.text(*node)); duration.ok())
+    if (const auto duration = parse_spec_duration(session.text(*node)); duration.ok())
       to = *duration;
   };
   read("ttl", lease.ttl);

@@ -106,6 +106,12 @@ class Finder {
   void wrapper(const JobEntry& job) {
     const std::string& script = job.invocation_script;
     if (script.empty()) return;
+    if (script.starts_with('#') && !script.ends_with('\n')) {
+      return warn(job.place_of("invocation_script"),
+                  "the invocation_script makes the whole command a comment, which succeeds at once",
+                  "write its lines as lines, below 'invocation_script: |'");
+    }
+    if (script.ends_with('\n')) return;  // lines of their own
     const std::string_view separator = command_separator(job.command);
     if (separator.empty()) return;
     warn(job.place_of("invocation_script"),

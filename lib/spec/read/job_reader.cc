@@ -123,6 +123,14 @@ std::vector<std::string> read_labels(const MapReader& reader) {
   return labels;
 }
 
+// One line stands before the command; lines are run before it.
+std::string script_of(std::string_view text) {
+  const bool lines = text.find_first_of("\r\n") != std::string_view::npos;
+  std::string script(lines ? text.substr(0, text.find_last_not_of(" \t\r\n") + 1) : trimmed(text));
+  if (lines && !script.empty()) script += '\n';
+  return script;
+}
+
 }  // namespace
 
 JobEntry read_job(const Session& session, const Node& map) {
@@ -131,7 +139,7 @@ JobEntry read_job(const Session& session, const Node& map) {
   job.name = reader.name();
   job.command = reader.text("command");
   job.priority = reader.integer("priority", 0);
-  job.invocation_script = reader.text("invocation_script");
+  job.invocation_script = script_of(reader.text("invocation_script"));
   if (const Node* env = reader.find("env")) job.env = read_environment(session, *env);
   job.labels = read_labels(reader);
   job.depends_on = reader.words("depends_on");
@@ -209,7 +217,7 @@ ResourceRequirements read_requirements(const Session& session, const Node& map) 
         if (const auto bytes = parse_memory(text); bytes.ok()) kind.put(r, bytes->value);
         break;
       case Measure::seconds:
-        if (const auto time = parse_iso_duration(text); time.ok())
+        if (const auto time = parse_spec_duration(text); time.ok())
           kind.put(r, static_cast<std::uint64_t>(time->count()));
         break;
     }

@@ -45,6 +45,9 @@ void append_json(std::string& out, const Session& session, const Node& node) {
       out += "null";
       return;
     case NodeKind::scalar:
+      if (session.is_not_finite(node))
+        session.error(node, fmt::format("{} is no number of JSON", node.text),
+                      "put quotes around it to keep it as a text");
       append_scalar(out, node, session.text(node));
       return;
     case NodeKind::sequence:

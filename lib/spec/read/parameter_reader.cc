@@ -47,7 +47,7 @@ bool is_text(std::string_view bytes) {
 // Before it is read into values, which take many times its room; empty: it is not.
 std::string beyond_limits(std::string_view bytes, const std::string& path) {
   constexpr std::ptrdiff_t kMostValues = 20'000'000;  // as many as jobs
-  if (path.ends_with(".json")) {
+  if (is_json_table(path)) {
     return bytes.size() <= kMaxSpecBytes
                ? ""
                : fmt::format("has more than {} MiB", kMaxSpecBytes >> 20U);
@@ -118,12 +118,12 @@ std::optional<ParameterValues> read_value_file(const Session& session, const Nod
   return ParameterValues{std::move(values)};
 }
 
-std::vector<Parameter> read_table(const Session& session, const Node& node) {
-  const std::string path = session.text(node).substr(1);
+std::vector<Parameter> read_table(const Session& session, const Node& node,
+                                  const std::string& path) {
   if (!is_table(path)) {
     session.error(
         node, fmt::format("the table {} is neither CSV nor JSON by its name", torc::quoted(path)),
-        "name a file that ends in .csv or .json; a list of values belongs to one "
+        "name a file that ends in .csv, .json, .jsonl or .ndjson; a list of values belongs to one "
         "parameter, as name: \"@file\"");
     return {};
   }
@@ -138,11 +138,19 @@ std::vector<Parameter> read_table(const Session& session, const Node& node) {
   return {};
 }
 
-// An element of a YAML list; a quoted one stays text.
+bool check_finite(const Session& session, const Node& node) {
+  if (!session.is_not_finite(node)) return true;
+  session.error(node, fmt::format("{} is no finite number", torc::quoted(node.text)),
+                "put quotes around it to use it as text");
+  return false;
+}
+
+// An element of a list in the file; a quoted one stays text.
 std::optional<ParameterValue> read_element(const Session& session, const Node& item) {
   if (!check_line(session, item, "a value of a parameter")) return {};
   std::string text = session.text(item);
   if (!item.plain) return ParameterValue{std::move(text)};
+  if (!check_finite(session, item)) return {};
   Result<ParameterValue> value = parse_value(text);
   if (!value.ok()) {
     session.error(item, value.error().what, value.error().remedy);
@@ -174,6 +182,7 @@ std::optional<ParameterValues> read_list(const Session& session, const Node& nod
 std::optional<ParameterValues> read_values(const Session& session, const Node& node) {
   if (node.kind == NodeKind::sequence) return read_list(session, node);
   if (!check_line(session, node, "the value of a parameter")) return {};
+  if (!check_finite(session, node)) return {};
   const std::string text = session.text(node);
   if (text.starts_with('@')) return read_value_file(session, node, text.substr(1));
   Result<ParameterValues> values = parse_values(text);
@@ -182,9 +191,40 @@ std::optional<ParameterValues> read_values(const Session& session, const Node& n
   return {};
 }
 
+// The paths of files, in the order of their bytes.
+std::optional<ParameterValues> read_glob(const Session& session, const Node& node) {
+  if (!check_line(session, node, "the value of 'glob'")) return {};
+  const std::string pattern = session.text(node);
+  if (!session.read.find) {
+    session.error(node, "files cannot be looked for here", "write the values as a list");
+    return {};
+  }
+  Result<std::vector<std::string>> found = session.read.find(pattern);
+  if (!found) {
+    session.error(node, found.error().what, found.error().remedy);
+    return {};
+  }
+  std::ranges::sort(*found);
+  std::vector<ParameterValue> values;
+  for (std::string& path : *found) {
+    if (!is_text(path) || path.find('\n') != std::string::npos || !invisible_in(path).empty()) {
+      session.error(node, fmt::format("a file that matches is called {}", torc::quoted(path)),
+                    "rename it: a value of a parameter is UTF-8 on one line");
+      return {};
+    }
+    values.emplace_back(std::move(path));
+  }
+  if (!values.empty()) return ParameterValues{std::move(values)};
+  session.error(node, fmt::format("no file matches {}", torc::quoted(pattern)),
+                "a pattern is relative to the directory in which torc is called, where jobs run");
+  return {};
+}
+
 std::optional<ParameterValues> read_parameter(const Session& session, const Node& name,
                                               const Node& value) {
   constexpr std::string_view kForms = "write a range like \"1:100\", or a list like [1, 5, 10]";
+  if (value.kind == NodeKind::map && value.items.size() == 2 && value.items[0]->text == "glob")
+    return read_glob(session, *value.items[1]);
   if (value.kind == NodeKind::map) {
     session.error(value, "the value of a parameter must be a range or a list, not a map",
                   std::string(kForms));
@@ -238,6 +278,59 @@ bool take_from_workflow(const Session& session, const Node& list, std::vector<Pa
   return sound;
 }
 
+// The columns of a table behind the parameters that are there. False: reported.
+bool add_table(const Session& session, const Node& node, std::vector<Parameter> table,
+               std::vector<Parameter>& parameters) {
+  bool sound = !table.empty();
+  for (Parameter& column : table) {
+    if (find(parameters, column.name) != nullptr) {
+      session.error(node,
+                    fmt::format("the table has a column {}, and a parameter is called so, too",
+                                torc::quoted(column.name)),
+                    "rename one of the two");
+      sound = false;
+    } else if (session.variables.contains(column.name)) {
+      session.error(
+          node,
+          fmt::format("{} is a variable and a column of the table", torc::quoted(column.name)),
+          "rename one of the two");
+      sound = false;
+    } else {
+      parameters.push_back(std::move(column));
+    }
+  }
+  return sound;
+}
+
+// The table of its own that an entry names, or that of the workflow. False: reported.
+bool take_tables(const MapReader& reader, std::vector<Parameter>& own) {
+  const Session& session = reader.session();
+  const Node* file = reader.find("parameters_file");
+  const Node* use = reader.find("use_parameters_file");
+  if (use != nullptr && !reader.boolean("use_parameters_file", false)) use = nullptr;
+  if (file != nullptr && use != nullptr) {
+    session.error(*use, "'use_parameters_file' beside a 'parameters_file' of its own",
+                  "keep one of the two");
+    return false;
+  }
+  if (file != nullptr)
+    return add_table(session, *file, read_table(session, *file, session.text(*file)), own);
+  if (use == nullptr) return true;
+  const auto first = std::ranges::find_if(session.parameters, &Parameter::table);
+  if (first == session.parameters.end()) {
+    if (session.has_table) return false;  // it could not be read, which was reported
+    session.error(*use, "the workflow has no table of parameters",
+                  "add 'parameters_file: …' to the workflow");
+    return false;
+  }
+  std::vector<Parameter> table;
+  for (const Parameter& p : session.parameters) {
+    if (p.table == first->table && find(own, p.name) == nullptr) table.push_back(p);
+  }
+  own.insert(own.end(), table.begin(), table.end());
+  return true;
+}
+
 // Zipped parameters advance together, so they need equal lengths.
 bool check_lengths(const MapReader& reader, const OwnParameters& own) {
   if (own.mode != ParameterMode::zip) return true;
@@ -271,7 +364,7 @@ std::string remedy_for(const Session& session, std::string_view name,
 
 std::vector<Parameter> read_parameters(const Session& session, const Node& node) {
   if (node.kind == NodeKind::scalar && node.text.starts_with('@')) {
-    return read_table(session, node);
+    return read_table(session, node, session.text(node).substr(1));
   }
   if (node.kind != NodeKind::map) {
     session.error(node, "'parameters' must be a map", "write name: \"1:100\" lines below it");
@@ -289,6 +382,21 @@ std::vector<Parameter> read_parameters(const Session& session, const Node& node)
   return parameters;
 }
 
+void read_shared_parameters(Session& session, const MapReader& reader) {
+  if (const Node* node = reader.find("parameters"))
+    session.parameters = read_parameters(session, *node);
+  const Node* file = reader.find("parameters_file");
+  session.has_table = file != nullptr || reader.rejected("parameters_file");
+  if (file == nullptr) return;
+  if (std::ranges::any_of(session.parameters, &Parameter::table)) {
+    session.error(*file, "'parameters_file' beside 'parameters' that are a table",
+                  "keep one of the two");
+    return;
+  }
+  (void)add_table(session, *file, read_table(session, *file, session.text(*file)),
+                  session.parameters);
+}
+
 OwnParameters read_own_parameters(const MapReader& reader) {
   OwnParameters own;
   if (const Node* node = reader.find("parameters"))
@@ -296,8 +404,10 @@ OwnParameters read_own_parameters(const MapReader& reader) {
   if (const Node* node = reader.find("parameters"))  // what was left out was reported
     own.complete = node->kind == NodeKind::map ? own.parameters.size() * 2 == node->items.size()
                                                : !own.parameters.empty();
-  for (const std::string_view key : {"parameters", "use_parameters"})
+  for (const std::string_view key :
+       {"parameters", "use_parameters", "parameters_file", "use_parameters_file"})
     own.complete = own.complete && !reader.rejected(key);
+  own.complete = take_tables(reader, own.parameters) && own.complete;
   if (const Node* list = reader.find("use_parameters"))
     own.complete = take_from_workflow(reader.session(), *list, own.parameters) && own.complete;
   own.mode = reader.choice<ParameterMode>("parameter_mode");

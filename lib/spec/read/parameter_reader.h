@@ -11,8 +11,11 @@ namespace torc::spec {
 // The value of a 'parameters' key; reports what is wrong and leaves it out.
 [[nodiscard]] std::vector<Parameter> read_parameters(const Session& session, const Node& node);
 
-// Own parameters of a job or file, then those of the workflow that its use_parameters names; its
-// parameter_mode.
+// Those of a workflow or an addition, with the columns of its parameters_file, into the session.
+void read_shared_parameters(Session& session, const MapReader& reader);
+
+// Own parameters of a job, a file or user data, then the columns of its table, then those of the
+// workflow that its use_parameters names; its parameter_mode.
 struct OwnParameters {
   std::vector<Parameter> parameters;
   ParameterMode mode = ParameterMode::product;

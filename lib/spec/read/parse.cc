@@ -4,17 +4,36 @@
 
 #include <exception>
 
+#include "lib/spec/forms/json5_tree.h"
+#include "lib/spec/forms/kdl_document.h"
+#include "lib/spec/read/kdl_tree.h"
 #include "lib/spec/read/readers.h"
 #include "lib/spec/read/session.h"
+#include "lib/spec/text/form.h"
 #include "lib/spec/yaml/yaml_tree.h"
 
 namespace torc::spec {
 namespace {
 
+Tree read_tree(const Source& source, Report& report, Where where) {
+  switch (form_of(source.file())) {
+    case Form::json5:
+      return read_json5(source, report);
+    case Form::kdl: {
+      const std::optional<KdlDocument> document = read_kdl(source, report);
+      return document ? kdl_tree(*document, where, source, report) : Tree{};
+    }
+    case Form::yaml:
+      break;
+  }
+  return read_yaml(source, report);
+}
+
 // `existing`: null, or what the text is to be added to.
 std::optional<Workflow> read(const Source& source, Report& report, const ReadFile& read_file_named,
                              ExistingWorkflow* existing) {
-  const Tree tree = read_yaml(source, report);
+  const Tree tree =
+      read_tree(source, report, existing == nullptr ? Where::workflow : Where::addition);
   if (tree.root == nullptr) {
     if (!report.has_error()) {
       report.error({}, "the file is empty",
@@ -27,8 +46,9 @@ std::optional<Workflow> read(const Source& source, Report& report, const ReadFil
     report.error(place_of(source, *tree.root),
                  existing == nullptr ? "a workflow is a map, and this is none"
                                      : "an addition is a map, and this is none",
-                 existing == nullptr ? "write 'name: …' and 'jobs:' at the left margin"
-                                     : "write 'jobs:' at the left margin");
+                 form_of(source.file()) == Form::json5 ? "write { name: '…', jobs: [ … ] }"
+                 : existing == nullptr ? "write 'name: …' and 'jobs:' at the left margin"
+                                       : "write 'jobs:' at the left margin");
     return {};
   }
   Session session{source, report, read_file_named, {}, {}};

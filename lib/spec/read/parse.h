@@ -1,9 +1,10 @@
-// From YAML text to a checked Workflow, and everything that is wrong with it.
+// From the text of a file to a checked Workflow, and everything that is wrong with it.
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lib/base/result.h"
 #include "lib/spec/language/workflow.h"
@@ -13,13 +14,19 @@ namespace torc::spec {
 
 // Reads a file that the spec names (parameter lists after '@', tables); relative to the spec's
 // directory.
-using ReadFile = std::function<Result<std::string>(const std::string& path)>;
+struct ReadFile : std::function<Result<std::string>(const std::string& path)> {
+  using std::function<Result<std::string>(const std::string& path)>::function;
+  // Files whose paths match, relative to where jobs run, in any order. Null: there are none to be
+  // seen.
+  std::function<Result<std::vector<std::string>>(const std::string& pattern)> find = nullptr;
+};
 
 class ExistingWorkflow;
 
 // What could be read, also when there were errors; the report has them. `existing`: null, or the
 // workflow that the text is an addition to. nullopt: nothing could be read. `source` is without a
-// byte order mark. Never throws, whatever the bytes.
+// byte order mark; the ending of its file's name says which form it has. Never throws, whatever the
+// bytes.
 [[nodiscard]] std::optional<Workflow> read_draft(const Source& source, Report& report,
                                                  const ReadFile& read,
                                                  ExistingWorkflow* existing = nullptr);

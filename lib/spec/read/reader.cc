@@ -7,13 +7,14 @@
 
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
+#include "lib/spec/read/kdl_tree.h"
 #include "lib/spec/read/value_check.h"
 
 namespace torc::spec {
 namespace {
 
 // A key of another place is named with that place, a slip with what was meant.
-std::string remedy_for_unknown(Where where, std::string_view name) {
+std::string remedy_for_unknown(Where where, std::string_view name, Form form) {
   std::vector<std::string_view> homes;
   for (const Key& key : language()) {
     if (key.name == name && key.where != Where::monitor && key.where != Where::monitor_part)
@@ -23,7 +24,7 @@ std::string remedy_for_unknown(Where where, std::string_view name) {
   if (where == Where::addition && is_key)
     return "the workflow keeps what its own file said of that; remove it here";
   if (!homes.empty()) return fmt::format("it belongs to {}", fmt::join(homes, " or "));
-  const std::string guess = nearest(name, key_names(where));
+  const std::string guess = nearest(name, form == Form::kdl ? kdl_names(where) : key_names(where));
   return guess.empty() ? "remove it" : fmt::format("did you mean {}?", torc::quoted(guess));
 }
 
@@ -42,7 +43,7 @@ void MapReader::add(const Node& key_node, const Node& value) {
   if (key == nullptr) {
     session_->error(key_node,
                     fmt::format("unknown key {} in {}", torc::quoted(name), with_article(where_)),
-                    remedy_for_unknown(where_, name));
+                    remedy_for_unknown(where_, name, session_->form()));
     if (value.kind == NodeKind::scalar && !nearest(name, {"name"}).empty()) seems_name_ = &value;
     return;
   }
@@ -86,8 +87,9 @@ void MapReader::check_missing() {
   for (const Key& key : language()) {
     if (key.where != where_ || !key.required) continue;
     if (std::ranges::find(named_, &key) != named_.end()) continue;
-    session_->error(*map_, fmt::format("{} has no {}", subject(), torc::quoted(key.name)),
-                    fmt::format("add '{}: …'", key.name));
+    session_->error(
+        *map_, fmt::format("{} has no {}", subject(), torc::quoted(key.name)),
+        fmt::format("add '{}{} …'", key.name, session_->form() == Form::kdl ? "" : ":"));
   }
 }
 
@@ -183,7 +185,8 @@ std::vector<const Node*> maps_in(const Session& session, const Node& list, Where
       maps.push_back(item);
     } else {
       session.error(*item, fmt::format("{} must be a map", with_article(child)),
-                    "write 'key: value' lines behind the '- '");
+                    session.form() == Form::yaml ? "write 'key: value' lines behind the '- '"
+                                                 : "write { key: value, … }");
     }
   }
   return maps;

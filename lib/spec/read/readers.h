@@ -19,6 +19,9 @@ class ExistingWorkflow;
 [[nodiscard]] ResourceMonitor read_monitor(const Session& session, const Node& map);
 [[nodiscard]] ExecutionConfig read_execution(const Session& session, const Node& map);
 [[nodiscard]] Stdio read_stdio(const Session& session, const Node& map);
+// job_stdio_overrides of an execution_config: into the entries that it names and that have none of
+// their own.
+void override_stdio(const Session& session, const Node& execution, std::vector<JobEntry>& jobs);
 
 [[nodiscard]] UserDataEntry read_user_data(const Session& session, const Node& map);
 [[nodiscard]] Action read_action(const Session& session, const Node& map);

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 
 #include "lib/base/text/quote.h"
 #include "lib/base/text/text.h"
@@ -40,6 +42,25 @@ void check_slurm_size(const MapReader& reader, std::string_view key) {
       "write a whole number with K, M, G or T, like 64G; without a unit it means MiB");
 }
 
+constexpr std::string_view kGresSigns = "_.-,:=/()*";
+
+// Of `--gres=gpu:1` among other options the value, which is taken out of them: it is known then
+// what a node will have. Empty: there is none, or more than that.
+std::string take_gres(std::string& extra) {
+  constexpr std::string_view kOption = "--gres=";
+  const std::size_t at = extra.find(kOption);
+  if (at == std::string::npos || (at > 0 && extra[at - 1] != ' ')) return {};
+  const std::size_t end = std::min(extra.find(' ', at), extra.size());
+  std::string value = extra.substr(at + kOption.size(), end - at - kOption.size());
+  const bool fine = !value.empty() && std::ranges::all_of(value, [](char c) {
+    return is_letter(c) || is_digit(c) || kGresSigns.find(c) != std::string_view::npos;
+  });
+  if (!fine) return {};
+  extra.erase(at, end - at);
+  extra = trimmed(extra);
+  return value;
+}
+
 constexpr std::string_view kManaged[] = {"partition", "nodes", "walltime", "time",
                                          "mem",       "gres",  "name",     "job-name"};
 
@@ -72,7 +93,7 @@ SlurmScheduler read_scheduler(const Session& session, const Node& map) {
   check_slurm_text(reader, "name", "_.-");
   check_slurm_text(reader, "account", "_.-+@:");
   check_slurm_text(reader, "partition", "_.-+,");
-  check_slurm_text(reader, "gres", "_.-,:=/()*");
+  check_slurm_text(reader, "gres", kGresSigns);
   check_slurm_text(reader, "qos", "_.-+,");
   check_slurm_size(reader, "mem");
   check_slurm_size(reader, "tmp");
@@ -88,6 +109,7 @@ SlurmScheduler read_scheduler(const Session& session, const Node& map) {
   s.ntasks_per_node = reader.positive("ntasks_per_node");
   s.tmp = reader.text("tmp");
   s.extra = reader.text("extra");
+  if (s.gres.empty() && !reader.has("gres")) s.gres = take_gres(s.extra);
   s.serialize_allocations = reader.boolean("serialize_allocations", false);
   s.place = reader.name_place();
   s.places = reader.places();

@@ -13,6 +13,7 @@
 #include "lib/spec/language/workflow.h"
 #include "lib/spec/read/parse.h"
 #include "lib/spec/text/diagnostic.h"
+#include "lib/spec/text/form.h"
 #include "lib/spec/text/source.h"
 #include "lib/spec/yaml/yaml_node.h"
 
@@ -28,6 +29,7 @@ struct Session {
   const ReadFile& read;
   std::map<std::string, std::string, std::less<>> variables;
   std::vector<Parameter> parameters;  // the workflow's
+  bool has_table = false;             // it names a table, which may have been unreadable
 
   [[nodiscard]] Place place(const Node& node) const {
     // Much is found in one text at times, and looking for its end costs as much as it is long.
@@ -35,11 +37,18 @@ struct Session {
     placed = &node;
     return place_of_placed;
   }
+  [[nodiscard]] Form form() const { return form_of(source.file()); }
   void error(const Node& node, std::string message, std::string remedy) const {
     report.error(place(node), std::move(message), std::move(remedy));
   }
   void warn(const Node& node, std::string message, std::string remedy) const {
     report.add(Severity::warning, place(node), std::move(message), std::move(remedy));
+  }
+
+  // A number of JSON5 or KDL that is not finite. In YAML such words are texts.
+  [[nodiscard]] bool is_not_finite(const Node& node) const {
+    return form() != Form::yaml && node.plain &&
+           (node.text == "Infinity" || node.text == "-Infinity" || node.text == "NaN");
   }
 
   // Sound, but more than this version runs: `what` names it, `instead` says what to do meanwhile.

@@ -36,6 +36,8 @@ void check_modes(const MapReader& reader, std::string_view mode) {
   if (mode.empty() || mode == "auto") return;
   for (const Key& key : language()) {
     if (key.where != Where::execution || key.mode.empty() || key.mode == mode) continue;
+    // Slurm limits what jobs use: that it shall is no mistake, that it shall not is one.
+    if (key.name == "limit_resources" && reader.boolean(key.name, false)) continue;
     if (const Node* node = reader.find(key.name)) {
       reader.session().error(
           *node,
@@ -135,6 +137,35 @@ ExecutionConfig read_execution(const Session& session, const Node& map) {
   return c;
 }
 
+void override_stdio(const Session& session, const Node& execution, std::vector<JobEntry>& jobs) {
+  const Node* map = nullptr;
+  for (std::size_t i = 0; i + 1 < execution.items.size(); i += 2) {
+    if (execution.items[i]->text == "job_stdio_overrides") map = execution.items[i + 1];
+  }
+  if (map == nullptr || map->kind != NodeKind::map) return;
+  for (std::size_t i = 0; i + 1 < map->items.size(); i += 2) {
+    const Node& name = *map->items[i];
+    const Node& value = *map->items[i + 1];
+    if (value.kind != NodeKind::map) {
+      session.error(value, fmt::format("the stdio of {} must be a map", torc::quoted(name.text)),
+                    "write {mode: …} behind it");
+      continue;
+    }
+    const Stdio stdio = read_stdio(session, value);
+    const auto job = std::ranges::find(jobs, session.text(name), &JobEntry::name);
+    if (job != jobs.end()) {
+      if (!job->stdio) job->stdio = stdio;
+      continue;
+    }
+    std::vector<std::string> names;
+    for (const JobEntry& entry : jobs) names.push_back(entry.name);
+    const std::string guess = nearest(name.text, names);
+    session.error(name, fmt::format("no entry of 'jobs' is named {}", torc::quoted(name.text)),
+                  guess.empty() ? "name an entry as it is written, with its braces"
+                                : fmt::format("did you mean {}?", torc::quoted(guess)));
+  }
+}
+
 ResourceMonitor read_monitor(const Session& session, const Node& map) {
   const MapReader reader(session, map, Where::monitor);
   ResourceMonitor monitor;
@@ -146,7 +177,7 @@ ResourceMonitor read_monitor(const Session& session, const Node& map) {
     enabled = jobs.boolean("enabled", enabled);
     granularity = jobs.text("granularity", granularity);
   }
-  monitor.time_series = enabled && granularity == "time_series";
+  monitor.time_series = enabled && (granularity == "time_series" || granularity == "TimeSeries");
   return monitor;
 }
 

@@ -39,6 +39,8 @@ struct Check {
   }
   // {i} without quotes is a map in YAML, [a] a list: the slip that everybody makes once.
   std::string remedy() const {
+    if (session.form() == Form::kdl) return remedy_in_kdl();
+    if (session.form() == Form::json5) return remedy_in_json5();
     const bool map = with_article(key.type) == "a map";
     if (value.kind == NodeKind::scalar) {
       if (key.type == Type::integers) return fmt::format("write {}: [{}]", name, value.text);
@@ -52,6 +54,20 @@ struct Check {
       return "give the set a name under the top-level 'resource_requirements', and write that name "
              "here";
     return "put quotes around a text that starts with '{' or '['";
+  }
+
+  std::string remedy_in_kdl() const {
+    const std::string_view wanted = with_article(key.type);
+    if (wanted == "a map" || wanted == "a list of maps")
+      return fmt::format("write {} {{ key value }}", name);
+    return fmt::format("write {} and one value", name);
+  }
+  std::string remedy_in_json5() const {
+    const std::string_view wanted = with_article(key.type);
+    if (wanted == "a map") return fmt::format("write {}: {{ key: value }}", name);
+    if (wanted == "a list of maps") return fmt::format("write {}: [{{ key: value }}]", name);
+    if (key.type == Type::integers) return fmt::format("write {}: [1]", name);
+    return fmt::format("write {}: 'a text'", name);
   }
 
   bool scalar() const { return value.kind == NodeKind::scalar || wrong_type(); }
@@ -231,7 +247,7 @@ bool check_value(const Session& session, const Key& key, std::string_view name, 
     case Type::memory:
       return check.scalar() && check.parses(parse_memory(session.text(value)));
     case Type::duration:
-      return check.scalar() && check.parses(parse_iso_duration(session.text(value)));
+      return check.scalar() && check.parses(parse_spec_duration(session.text(value)));
     case Type::walltime:
       return check.scalar() && check.parses(parse_walltime(session.text(value)));
     case Type::signal:
@@ -256,6 +272,7 @@ bool check_value(const Session& session, const Key& key, std::string_view name, 
     case Type::maps:
       return value.kind == NodeKind::sequence || check.wrong_type();
     case Type::map:
+    case Type::named_maps:
     case Type::environment:
     case Type::constants:
     case Type::options:

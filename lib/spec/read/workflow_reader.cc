@@ -63,8 +63,7 @@ void read_variables_first(Session& session, const Node& root) {
 Workflow read_workflow(Session& session, const Node& root) {
   read_variables_first(session, root);
   const MapReader reader(session, root, Where::workflow);
-  if (const Node* node = reader.find("parameters"))
-    session.parameters = read_parameters(session, *node);
+  read_shared_parameters(session, reader);
   check_workflow_name(reader);
   Workflow w;
   w.name = reader.text("name");
@@ -103,6 +102,7 @@ Workflow read_workflow(Session& session, const Node& root) {
   if (const Node* jobs = reader.find("jobs"); jobs != nullptr && jobs->items.empty()) {
     session.error(*jobs, "'jobs' is empty", "write at least one job");
   }
+  if (const Node* node = reader.find("execution_config")) override_stdio(session, *node, w.jobs);
   check_references(session, w);
   // What is wrong comes first: a handler that seems idle may be the one that was misspelled.
   if (!session.report.has_error()) warn_of_idle_keys(session, w);

@@ -8,6 +8,7 @@
 namespace torc::spec {
 
 Place place_of(const Source& source, const Node& node) {
+  if (node.length > 0) return source.place(node.offset, node.length);
   const std::string_view text = source.text();
   if (node.kind == NodeKind::null && node.text.empty() && node.offset > 0) {
     // The parser says where the next thing stands: show the '-' or ':' that nothing follows.

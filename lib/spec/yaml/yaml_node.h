@@ -1,4 +1,4 @@
-// The tree that a YAML text becomes, and how large a text may be.
+// The tree that a text becomes, whatever its form, and how large a text may be.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ struct Node {
   bool closed = false;       // all of it has been read; an alias to an open node would be a circle
   bool alias = false;        // a copy of what an alias names, with the alias' place
   std::uint32_t offset = 0;  // of its first byte in the text
-  std::uint64_t nodes = 1;   // in its subtree, counted as for kMaxNodes
+  std::uint32_t length = 0;  // bytes to underline there; 0: to be found by what stands there
+  std::uint32_t nodes = 1;   // in its subtree, counted as for kMaxNodes
   std::string text;          // of a scalar; of a null what stands in the file: "", "~", "null"
   std::vector<const Node*>
       items;  // of a sequence; of a map key and value by turns, merges ('<<') done

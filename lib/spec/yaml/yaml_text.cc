@@ -18,7 +18,7 @@ bool forbidden(char32_t c) {
 }
 
 // Reports the first bad byte only: a binary file is full of them.
-bool check_characters(const Source& source, Report& report) {
+bool check_characters(const Source& source, Report& report, std::string_view blanks) {
   const std::string_view text = source.text();
   for (std::size_t i = 0; i < text.size();) {
     const CodePoint c = decode_utf8(text, i);
@@ -33,7 +33,8 @@ bool check_characters(const Source& source, Report& report) {
                    "a spec is text in UTF-8: is this the right file?");
       return false;
     }
-    if (forbidden(c.value)) {
+    const bool blank = c.bytes == 1 && blanks.find(text[i]) != std::string_view::npos;
+    if (forbidden(c.value) && !blank) {
       report.error(source.place(i),
                    fmt::format("control character U+{:04X}", static_cast<unsigned>(c.value)),
                    "remove it, or write it as an escape in double quotes");
@@ -100,7 +101,7 @@ std::optional<JoinedEscapes> join_escapes(std::string_view text) {
   return joined;
 }
 
-bool check_bytes(const Source& source, Report& report) {
+bool check_bytes(const Source& source, Report& report, std::string_view blanks) {
   const std::string_view text = source.text();
   if (text.size() > kMaxSpecBytes) {
     report.error({},
@@ -113,7 +114,7 @@ bool check_bytes(const Source& source, Report& report) {
     report.error(source.place(0), "the file is UTF-16", "save the file as UTF-8");
     return false;
   }
-  return check_characters(source, report);
+  return check_characters(source, report, blanks);
 }
 
 std::size_t skip_properties(std::string_view text, std::size_t offset) {

@@ -13,8 +13,8 @@ namespace torc::spec {
 
 // Reports what no YAML text may hold and the parser would misread (other encodings, control
 // characters, which it takes for the end of the file), and text beyond the size limit. True:
-// nothing of the kind.
-[[nodiscard]] bool check_bytes(const Source& source, Report& report);
+// nothing of the kind. `blanks`: control characters that the text's form has for blanks.
+[[nodiscard]] bool check_bytes(const Source& source, Report& report, std::string_view blanks = {});
 
 // Skips anchors and tags: the offset of the value itself, when it stands on the same line.
 [[nodiscard]] std::size_t skip_properties(std::string_view text, std::size_t offset);

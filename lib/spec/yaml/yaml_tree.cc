@@ -108,7 +108,7 @@ class Builder final : public YAML::EventHandler {
                  "keep it in a file of its own, and name that"};
     }
     node.text = value;
-    node.nodes += value.size() / kBytesOfOne;
+    node.nodes += static_cast<std::uint32_t>(value.size() / kBytesOfOne);
     check_tag(node, tag);
     if (node.text.find('\0') != std::string::npos) {
       report_.error(source_.place(node.offset), "a text with a NUL character", "remove the '\\0'");

@@ -6,13 +6,16 @@
 #include <cstdio>
 #include <utility>
 
+#include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/workers.h"
+#include "lib/claim/rules/workflow_state.h"
 #include "lib/claim/transactions/add.h"
 #include "lib/claim/transactions/user_data.h"
 #include "lib/spec/load/load.h"
 #include "lib/spec/text/source.h"
 #include "lib/store/disk/disk.h"
 #include "lib/workflow/change/stored_workflow.h"
+#include "lib/workflow/context/file_search.h"
 #include "lib/workflow/context/spec_text.h"
 
 namespace torc::workflow {
@@ -55,8 +58,13 @@ class Attempt {
     AdditionText text = text_;
     TORC_ASSIGN(AdditionTerms terms, admit_(tx, text));
     TORC_ASSIGN(StoredWorkflow stored, StoredWorkflow::of(tx));
-    const spec::ReadFile read = [&](const std::string& name) {
-      return store::read_file(context_.world.disk, (text.directory / name).lexically_normal());
+    spec::ReadFile read = [&](const std::string& name) {
+      return read_value_file(context_, text.directory, name);
+    };
+    TORC_ASSIGN(const claim::WorkflowState workflow, claim::read_workflow(tx));
+    TORC_ASSIGN(const WorkflowSettings settings, decode_workflow_settings(workflow.settings));
+    read.find = [&](const std::string& pattern) {
+      return find_files(context_.world.disk, settings.directory, pattern);
     };
     spec::Loaded loaded =
         spec::load_addition(text.text, text.file, read, {stored, terms.after, terms.resources});
@@ -106,12 +114,12 @@ class Attempt {
 
 Result<AdditionText> read_addition(const Context& context, const std::string& file) {
   const Path path = (context.directory / file).lexically_normal();
-  const bool is_stdin = file == kStdin;
-  auto text = is_stdin ? read_spec_stream(stdin) : read_spec_text(context, path);
+  const bool from_stdin = is_stdin(file);
+  auto text = from_stdin ? read_spec_stream(stdin) : read_spec_text(context, path);
   if (!text)
     return unreadable(std::move(text).error(), file, "name a file with 'jobs:', or - for stdin");
-  return AdditionText{is_stdin ? "<stdin>" : file, *std::move(text),
-                      is_stdin ? context.directory : path.parent_path()};
+  return AdditionText{from_stdin ? stdin_name(file) : file, *std::move(text),
+                      from_stdin ? context.directory : path.parent_path()};
 }
 
 Result<Added> add_to(const Context& context, store::Store& store, const AdditionText& text,

@@ -6,10 +6,66 @@
 #include <cerrno>
 #include <memory>
 
+#include "lib/spec/text/form.h"
 #include "lib/spec/yaml/yaml_tree.h"
 #include "lib/store/disk/disk.h"
 
 namespace torc::workflow {
+namespace {
+
+constexpr spec::Form kForms[] = {spec::Form::yaml, spec::Form::json5, spec::Form::kdl};
+
+std::string copy_name(spec::Form form) {
+  return fmt::format("spec{}", spec::ending_of(form));
+}
+
+}  // namespace
+
+bool is_stdin(std::string_view file) {
+  return file == "-" || file == "json5:-" || file == "kdl:-";
+}
+
+std::string stdin_name(std::string_view file) {
+  const std::string_view form = file.substr(0, file.find(':'));
+  return form == "-" ? "<stdin>" : fmt::format("<stdin>.{}", form);
+}
+
+std::string spec_copy_name(std::string_view file) {
+  return copy_name(spec::form_of(file));
+}
+
+Path spec_copy_in(const Context& context, const Path& store) {
+  for (const spec::Form form : kForms) {
+    Path copy = store / copy_name(form);
+    if (context.world.disk.status(copy).ok()) return copy;
+  }
+  return store / copy_name(spec::Form::yaml);
+}
+
+Result<void> replace_spec_copy(const Context& context, const Path& store, const std::string& file,
+                               const std::string& text) {
+  store::Disk& disk = context.world.disk;
+  const Path copy = store / spec_copy_name(file);
+  Path fresh = copy;
+  fresh += ".new";
+  (void)disk.unlink(fresh);
+  TORC_TRY(store::write_file(disk, fresh, text, store::Durable::yes));
+  TORC_TRY(disk.rename(fresh, copy, store::Replace::yes));
+  for (const spec::Form form : kForms) {
+    if (store / copy_name(form) != copy) (void)disk.unlink(store / copy_name(form));
+  }
+  return {};
+}
+
+Result<std::string> read_value_file(const Context& context, const Path& directory,
+                                    const std::string& name) {
+  const Path path = (directory / name).lexically_normal();
+  const Path other = (context.directory / name).lexically_normal();
+  Result<std::string> bytes = store::read_file(context.world.disk, path);
+  if (bytes.ok() || bytes.error().kind != ErrorKind::not_found || other == path) return bytes;
+  Result<std::string> there = store::read_file(context.world.disk, other);
+  return there.ok() ? std::move(there) : std::move(bytes);
+}
 
 Result<std::string> read_spec_text(const Context& context, const Path& path) {
   Result<std::string> bytes = store::read_file(context.world.disk, path);

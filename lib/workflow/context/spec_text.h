@@ -2,14 +2,30 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "lib/base/result.h"
 #include "lib/workflow/context/context.h"
 
 namespace torc::workflow {
 
-// Stands for standard input.
-inline constexpr const char* kStdin = "-";
+// Standard input: "-", or in another form than YAML "json5:-" and "kdl:-".
+[[nodiscard]] bool is_stdin(std::string_view file);
+// As messages name it, with the ending that tells the form: "<stdin>", "<stdin>.kdl".
+[[nodiscard]] std::string stdin_name(std::string_view file);
+
+// The copy of its workflow file in a store: spec.yaml, spec.json5 or spec.kdl.
+[[nodiscard]] std::string spec_copy_name(std::string_view file);
+// That of the store in `store`; spec.yaml if there is none.
+[[nodiscard]] Path spec_copy_in(const Context& context, const Path& store);
+// Puts another one in its place.
+[[nodiscard]] Result<void> replace_spec_copy(const Context& context, const Path& store,
+                                             const std::string& file, const std::string& text);
+
+// A file of values that a workflow file names: in the directory of that, or else in the one in
+// which torc is called.
+[[nodiscard]] Result<std::string> read_value_file(const Context& context, const Path& directory,
+                                                  const std::string& name);
 
 // Also of pipes and the like, which have no size and no positions. Error: not_found, or invalid for
 // what is longer than a workflow file may be.

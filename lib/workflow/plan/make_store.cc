@@ -8,6 +8,7 @@
 #include "lib/claim/transactions/user_data.h"
 #include "lib/workflow/context/live_workers.h"
 #include "lib/workflow/context/sharing.h"
+#include "lib/workflow/context/spec_text.h"
 
 namespace torc::workflow {
 namespace {
@@ -17,7 +18,7 @@ namespace fs = std::filesystem;
 std::vector<store::Store::File> initial_files(const LoadedSpec& loaded,
                                               const std::vector<BatchScript>& scripts) {
   // Slurm opens its output file before the script runs and makes no directory for it.
-  std::vector<store::Store::File> files{{"spec.yaml", loaded.text},
+  std::vector<store::Store::File> files{{spec_copy_name(loaded.file), loaded.text},
                                         {"logs/README",
                                          "slurm-*.out: what batch scripts and workers said. jobs/: "
                                          "output of jobs; `torc logs NAME` finds it.\n"}};

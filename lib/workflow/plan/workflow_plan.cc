@@ -17,6 +17,7 @@
 #include "lib/claim/rules/workflow_state.h"
 #include "lib/slurm/refusals.h"
 #include "lib/store/disk/disk.h"
+#include "lib/workflow/context/file_search.h"
 #include "lib/workflow/context/spec_text.h"
 #include "lib/workflow/plan/cpu_advice.h"
 #include "lib/workflow/plan/plan_actions.h"
@@ -109,11 +110,11 @@ Result<LoadedSpec> load_spec(const Context& context, const std::string& file, Pu
                              const Path& base, std::optional<spec::StdioMode> mode) {
   LoadedSpec loaded;
   // What is run names its store after its file, and can be read again.
-  const bool is_stdin = file == kStdin && purpose == Purpose::look;
-  loaded.file = is_stdin ? "<stdin>" : file;
+  const bool from_stdin = is_stdin(file) && purpose == Purpose::look;
+  loaded.file = from_stdin ? stdin_name(file) : file;
   const Path path = (context.directory / file).lexically_normal();
   // That of a store is a file; what the user has named may be a pipe.
-  auto text = is_stdin       ? read_spec_stream(stdin)
+  auto text = from_stdin     ? read_spec_stream(stdin)
               : base.empty() ? read_spec_text(context, path)
                              : store::read_file(context.world.disk, path);
   if (!text) {
@@ -122,11 +123,14 @@ Result<LoadedSpec> load_spec(const Context& context, const std::string& file, Pu
   }
   loaded.text = *std::move(text);
   const Path directory = base.empty() ? path.parent_path() : base;
-  const spec::ReadFile read = [&context, &loaded, directory](const std::string& name) {
-    auto bytes = store::read_file(context.world.disk, (directory / name).lexically_normal());
+  spec::ReadFile read = [&context, &loaded, directory](const std::string& name) {
+    auto bytes = read_value_file(context, directory, name);
     std::vector<std::string>& all = loaded.value_files;
     if (bytes && std::ranges::find(all, name) == all.end()) all.push_back(name);
     return bytes;
+  };
+  read.find = [&context, &base](const std::string& pattern) {
+    return find_files(context.world.disk, base.empty() ? context.directory : base, pattern);
   };
   spec::Loaded checked = spec::load(loaded.text, loaded.file, read, check_slurm, mode);
   loaded.workflow = std::move(checked.workflow);

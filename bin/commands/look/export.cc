@@ -1,0 +1,246 @@
+// torc export: what became of a workflow, in a form that other programs know.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "bin/commands/commands.h"
+#include "bin/flags.h"
+#include "bin/locate.h"
+#include "lib/base/file/descriptor.h"
+#include "lib/base/quantities.h"
+#include "lib/base/sha256.h"
+#include "lib/claim/queries/job_scan.h"
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/tables/signature.h"
+#include "lib/exec/output/output_disk.h"
+#include "lib/report/job_view.h"
+#include "lib/report/ro_crate.h"
+#include "lib/workflow/context/sharing.h"
+#include "lib/workflow/context/spec_text.h"
+
+namespace torc::cli {
+namespace {
+
+struct ExportOptions {
+  std::string store;
+  std::string directory;
+  std::string license;
+  bool no_hashes = false;
+};
+
+constexpr std::uint64_t kStep = 1U << 20U;  // bytes that are read at a time
+
+// Into a directory with other things in it nothing is written.
+Result<void> make_new_directory(const Path& directory) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  const bool empty = !error && std::filesystem::is_empty(directory, error);
+  if (error) return os_error(error.value(), fmt::format("cannot use {}", directory.string()));
+  if (empty) return {};
+  return Error{ErrorKind::invalid, fmt::format("{} is not empty", directory.string()),
+               "name a new directory"};
+}
+
+// What is written piece by piece to a new file.
+class NewFile {
+ public:
+  static Result<NewFile> make(const Path& directory, const std::string& name) {
+    auto disk = std::make_unique<exec::PosixOutputDisk>(directory);
+    TORC_ASSIGN(const int fd, disk->open(directory / name, exec::OpenAs::output));
+    return NewFile(std::move(disk), fd);
+  }
+  void add(std::string_view bytes) {
+    if (!result_.ok()) return;
+    result_ = disk_->write_at(file_.get(), bytes, size_);
+    size_ += bytes.size();
+  }
+  [[nodiscard]] Result<void> result() const { return result_; }
+
+ private:
+  NewFile(std::unique_ptr<exec::PosixOutputDisk> disk, int fd)
+      : disk_(std::move(disk)), file_(fd) {}
+
+  std::unique_ptr<exec::PosixOutputDisk> disk_;
+  Descriptor file_;
+  std::uint64_t size_ = 0;
+  Result<void> result_;
+};
+
+class CrateExporter {
+ public:
+  CrateExporter(const App& app, store::Store& store, const ExportOptions& options, Path directory)
+      : app_(app), store_(store), options_(options), directory_(std::move(directory)) {}
+
+  Result<Exit> run() {
+    TORC_ASSIGN(workflow::WorkflowSettings settings, workflow::read_settings(store_));
+    TORC_ASSIGN(NewFile metadata, NewFile::make(directory_, "ro-crate-metadata.json"));
+    TORC_ASSIGN(report::CrateHead head, copy_spec(settings));
+    report::RoCrate crate(std::move(head), [&](std::string_view bytes) { metadata.add(bytes); });
+    const auto add_all = [&](const claim::Reader& reader) -> Result<void> {
+      workflow::RecipeBook book;
+      Result<void> added;
+      TORC_TRY(claim::scan_jobs(reader, std::nullopt, [&](JobId id, const claim::Job& job) {
+        if (is_run(job)) added = add(reader, book, settings.directory, id, job, crate);
+        return added.ok();
+      }));
+      return added;
+    };
+    TORC_TRY(store_.view(store::Freshness::latest, add_all));
+    crate.finish();
+    TORC_TRY(metadata.result());
+    say(app_.out, "{} run(s) of jobs and {} file(s) in {}\n", show_count(crate.runs()),
+        show_count(crate.files()), workflow::shown_path(app_, directory_));
+    return Exit::ok;
+  }
+
+ private:
+  // Whose newest attempt was started and has ended.
+  static bool is_run(const claim::Job& job) {
+    return job.attempt > 0 && !claim::is_live(job.state) && job.outcome.started_at.count() != 0 &&
+           job.outcome.ended_at >= job.outcome.started_at;
+  }
+
+  Result<report::CrateHead> copy_spec(const workflow::WorkflowSettings& settings) {
+    report::CrateHead head;
+    head.workflow = settings.run.name;
+    head.license = options_.license;
+    head.made_at = app_.clock.wall_now();
+    const Path copy = workflow::spec_copy_in(app_, store_.directory());
+    const auto text = workflow::read_spec_text(app_, copy);
+    if (!text) return head;
+    head.spec_file = copy.filename().string();
+    head.spec_bytes = text->size();
+    Sha256 sum;
+    sum.add(*text);
+    head.spec_sha256 = sum.digest();
+    TORC_ASSIGN(NewFile file, NewFile::make(directory_, head.spec_file));
+    file.add(*text);
+    TORC_TRY(file.result());
+    return head;
+  }
+
+  Result<void> add(const claim::Reader& reader, workflow::RecipeBook& book, const Path& directory,
+                   JobId id, const claim::Job& job, report::RoCrate& crate) {
+    const auto page = book.find(reader, id);
+    if (!page) return workflow::damaged_job(fmt::format("#{}", raw(id)));
+    const spec::RenderedJob texts = page->recipe.render(raw(id) - raw(page->job_template.first));
+    report::CrateRun run;
+    run.job = raw(id);
+    run.attempt = job.attempt;
+    run.name = texts.name;
+    run.command = texts.command;
+    run.entry = page->recipe.entry_name();
+    run.completed = job.state == claim::JobState::completed;
+    if (!run.completed) run.error = error_of(job);
+    run.started_at = job.outcome.started_at;
+    run.ended_at = job.outcome.ended_at;
+    if (const auto worker = claim::read_worker(reader, job.worker)) {
+      run.host = worker->info.host;
+      const std::string uid = worker->info.user.substr(0, worker->info.user.find(' '));
+      if (!uid.empty()) run.user = fmt::format("user {}", uid);
+    }
+    const claim::Signature then = claim::read_signature(reader, id).value_or(claim::Signature{});
+    TORC_TRY(look(directory, texts.input_files, then.inputs, run.inputs));
+    TORC_TRY(look(directory, texts.output_files, then.outputs, run.outputs));
+    crate.add(run);
+    return {};
+  }
+
+  static std::string error_of(const claim::Job& job) {
+    const claim::Outcome& o = job.outcome;
+    std::string text(claim::to_string(job.state));
+    text += fmt::format(": {}", claim::to_string(o.cause));
+    if (o.exit_code >= 0) text += fmt::format(", exit code {}", o.exit_code);
+    if (o.signal != 0) text += fmt::format(", signal {}", o.signal);
+    return text;
+  }
+
+  // `then`: as they were; not of all, where they were many.
+  Result<void> look(const Path& directory, const std::vector<std::string>& paths,
+                    const std::vector<claim::FileFingerprint>& then,
+                    std::vector<report::CrateFile>& out) {
+    TORC_ASSIGN(const auto now, workflow::fingerprints_of(directory, paths, workflow::Sums::no));
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      report::CrateFile file;
+      file.path = (directory / paths[i]).lexically_normal().string();
+      file.exists = now[i].exists;
+      file.bytes = now[i].size;
+      file.changed_at =
+          std::chrono::duration_cast<WallTime>(std::chrono::nanoseconds(now[i].mtime));
+      file.is_other = then.size() == paths.size() && !claim::looks_alike(now[i], then[i]);
+      if (file.exists && !options_.no_hashes) {
+        const auto [at, fresh] = sums_.try_emplace(file.path);
+        if (fresh) {
+          at->second = sum_of(file.path);
+          const auto after = workflow::fingerprints_of(directory, {paths[i]}, workflow::Sums::no);
+          if (!after || !(after->front() == now[i])) at->second.clear();  // it is being written
+        }
+        file.sha256 = at->second;
+      }
+      out.push_back(std::move(file));
+    }
+    return {};
+  }
+
+  // Empty: it cannot be read.
+  std::string sum_of(const std::string& path) {
+    const auto file = app_.world.disk.open_read(path);
+    if (!file) return {};
+    Sha256 sum;
+    std::uint64_t at = 0;
+    while (true) {
+      const auto bytes = app_.world.disk.read(*file, at, kStep);
+      if (!bytes || bytes->empty()) {
+        (void)app_.world.disk.close(*file);
+        return bytes ? sum.digest() : "";
+      }
+      sum.add(*bytes);
+      at += bytes->size();
+    }
+  }
+
+  const App& app_;
+  store::Store& store_;
+  const ExportOptions& options_;
+  Path directory_;
+  std::map<std::string, std::string> sums_;  // of files that several jobs use
+};
+
+Result<Exit> run(const App& app, const ExportOptions& options) {
+  TORC_ASSIGN(const Path where, locate_store(app, options.store));
+  TORC_ASSIGN(const auto store, store::Store::open(app.world, where, store::Tuning{}));
+  const workflow::OwnUmask outside(app);  // what the store needs is there since it was opened
+  const Path directory = (app.directory / options.directory).lexically_normal();
+  TORC_TRY(make_new_directory(directory));
+  return CrateExporter(app, *store, options, directory).run();
+}
+
+}  // namespace
+
+void add_export(Command& c) {
+  auto& o = c.options<ExportOptions>();
+  c.about("Write what became of the jobs as an RO-Crate: commands, times, files and their hashes");
+  c.argument("STORE", o.store, "store");
+  c.option("--ro-crate", o.directory, "a new or empty directory for the crate")
+      .value("DIR")
+      .required();
+  c.option("--license", o.license, "of the crate: its URL, or a text").value("LICENSE");
+  c.flag("--no-hashes", o.no_hashes, "leave out the SHA-256 of files: none of them is read");
+  c.footer(
+      "\nThe crate is of the profile Process Run Crate 0.5: ro-crate-metadata.json and a copy of "
+      "the\n"
+      "workflow file. Files of jobs stay where they are and are told by their paths, as they are "
+      "now.\n"
+      "Of each job the newest attempt that ended is told.");
+  c.run([&o](const App& app) { return run(app, o); });
+}
+
+}  // namespace torc::cli
