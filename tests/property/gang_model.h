@@ -126,14 +126,15 @@ class GangModel {
     std::vector<std::uint64_t> granted;
     const bool grouped = !node.group.empty() && several_;
     if (!e.offer) {
-      node.free_at = kUnknown;
+      if (!node.gang) node.free_at = kUnknown;
       return granted;
     }
     nodes_reserved_.erase(w);
     const bool free = !node.gang && !declined_ && node.jobs.empty() && node.ending.empty() &&
                       e.offer->cpus == kCpus;
     const auto place = [&](seconds busy) {
-      if (!grouped || node.gang || declined_) return node.free_at = kUnknown;
+      if (!grouped || declined_) return node.free_at = kUnknown;
+      if (node.gang) return node.free_at;  // as it was when the gang was formed
       if (free && granted.empty()) return node.free_at = kOffered;
       if (!e.offer->busy_for) return node.free_at = kUnknown;
       const std::int64_t at = (now_ + busy).count();
@@ -185,7 +186,6 @@ class GangModel {
         granted.push_back(j.id);
         start(j, team);
         std::erase_if(keeps_, [&](const auto& k) { return k.second.job == j.id; });
-        node.free_at = kUnknown;
         return granted;
       }
       waiting.insert(j.job_class);
@@ -235,8 +235,9 @@ class GangModel {
     std::vector<ModelJob> all;
     for (const ModelJob& j : jobs_)
       if (state_at_decision(j.id) == JobState::ready) all.push_back(j);
-    std::stable_sort(all.begin(), all.end(),
-                     [](const ModelJob& a, const ModelJob& b) { return a.priority > b.priority; });
+    std::stable_sort(all.begin(), all.end(), [this](const ModelJob& a, const ModelJob& b) {
+      return std::pair(a.priority, need(a).nodes) > std::pair(b.priority, need(b).nodes);
+    });
     return all;
   }
   JobState state_at_decision(std::uint64_t id) {
@@ -248,7 +249,8 @@ class GangModel {
     for (const std::uint64_t w : team) {
       RC_ASSERT(!nodes_[w].gang && nodes_[w].jobs.empty());
       nodes_[w].gang = token;
-      nodes_[w].free_at = kUnknown;
+      const seconds runtime = need(j).runtime;
+      nodes_[w].free_at = runtime.count() > 0 ? (now_ + runtime).count() : kUnknown;
       nodes_reserved_.erase(w);
     }
     gangs_[token] = {team, {team.front()}, {}, false};

@@ -50,8 +50,6 @@ class GangAudit {
                     !lease.actions.empty())) {
       return wrong(fmt::format("worker {} offers its node and does not have it free", epoch));
     }
-    if (lease.gang && lease.node->free_at != NodePlace::kUnknown)
-      return wrong(fmt::format("worker {} is part of a gang and expects to be free", epoch));
     nodes_.emplace(std::string(std::string_view(node_key(*lease.node, WorkerEpoch{epoch}))));
     return {};
   }
