@@ -247,8 +247,8 @@ ordered_json step_json(const slurm::Accounted& step) {
   ordered_json out;
   out["step"] = step.allocation + "." + step.step;
   out["allocation"] = step.allocation;
-  out["name"] = step.name;
-  out["state"] = step.state;
+  out["step_name"] = step.name;
+  out["slurm_state"] = step.state;
   out["exit_code"] = json_if(step.exit_code.has_value(), step.exit_code.value_or(0));
   out["signal"] = json_or_null(step.signal.value_or(0));
   out["started_at"] = json_time(step.start);
@@ -261,7 +261,7 @@ ordered_json step_json(const slurm::Accounted& step) {
       json_if(step.ave_cpu.has_value(), step.ave_cpu.value_or(seconds{}).count());
   out["peak_memory_bytes"] =
       json_if(step.max_rss.has_value(), step.max_rss.value_or(ByteCount{}).value);
-  out["from"] = to_string(Source::sacct);
+  out["told_by"] = to_string(Source::sacct);
   return out;
 }
 
@@ -271,13 +271,13 @@ ordered_json to_json(const SlurmUsage& usage) {
   out["accounting"] = accounting_json(usage);
   out["node_seconds"] = total(usage, &AllocationUse::node_time).count();
   out["core_seconds"] = total(usage, &AllocationUse::core_time).count();
-  out["allocations"] = ordered_json::array();
+  out["allocation_runs"] = ordered_json::array();
   for (const AllocationUse& use : usage.allocations) {
     ordered_json one;
     one["allocation"] = use.allocation;
     one["cluster"] = json_or_null(use.cluster);
     one["scheduler"] = json_or_null(use.scheduler);
-    one["state"] = use.state;
+    one["slurm_state"] = use.state;
     one["started_at"] = json_time(use.start);
     one["ended_at"] = json_time(use.end);
     one["elapsed_seconds"] = use.elapsed.count();
@@ -285,8 +285,8 @@ ordered_json to_json(const SlurmUsage& usage) {
     one["cpus"] = use.cpus;
     one["node_seconds"] = use.node_time().count();
     one["core_seconds"] = use.core_time().count();
-    one["from"] = to_string(use.from);
-    out["allocations"].push_back(std::move(one));
+    one["told_by"] = to_string(use.from);
+    out["allocation_runs"].push_back(std::move(one));
   }
   return out;
 }

@@ -116,11 +116,11 @@ TEST(SlurmUsage, as_json_says_of_each_figure_whose_it_is) {
   const auto told = to_json(usage);
   EXPECT_EQ(told.at("node_seconds"), 20);
   EXPECT_EQ(told.at("core_seconds"), 40);
-  EXPECT_EQ(told.at("allocations").at(0).at("from"), "torc");
+  EXPECT_EQ(told.at("allocation_runs").at(0).at("told_by"), "torc");
   EXPECT_EQ(told.at("accounting").at("answered"), false);
   EXPECT_NE(to_text(usage).find("0.006 h of nodes"), std::string::npos) << to_text(usage);
   EXPECT_NE(show_silence(usage).find("disabled"), std::string::npos);
-  EXPECT_EQ(step_json(told_of("12", "0")).at("from"), "sacct");
+  EXPECT_EQ(step_json(told_of("12", "0")).at("told_by"), "sacct");
 }
 
 }  // namespace

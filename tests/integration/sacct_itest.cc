@@ -69,12 +69,12 @@ class BesideSacct : public testing::Test {
     const json usage = told("usage");
     EXPECT_EQ(usage["accounting"]["answered"], false) << usage;
     EXPECT_TRUE(usage["accounting"]["failure"].is_string()) << usage;
-    ASSERT_EQ(usage["allocations"].size(), 1U) << usage;
+    ASSERT_EQ(usage["allocation_runs"].size(), 1U) << usage;
     expect_own_figures(usage);
   }
   static void expect_own_figures(const json& usage) {
-    const json& use = usage["allocations"][0];
-    EXPECT_EQ(use["from"], "torc") << use;
+    const json& use = usage["allocation_runs"][0];
+    EXPECT_EQ(use["told_by"], "torc") << use;
     EXPECT_EQ(use["allocation"], "77") << use;
     EXPECT_EQ(use["nodes"], 1) << use;
     EXPECT_EQ(use["cpus"], 3) << use;
@@ -94,8 +94,8 @@ TEST_F(BesideSacct, its_figures_are_told_as_its_own_and_a_worker_asks_it_nothing
   sacct(telling());
   const json usage = told("usage");
   EXPECT_EQ(usage["accounting"]["answered"], true) << usage;
-  ASSERT_EQ(usage["allocations"].size(), 1U) << usage;
-  EXPECT_EQ(usage["allocations"][0]["from"], "sacct");
+  ASSERT_EQ(usage["allocation_runs"].size(), 1U) << usage;
+  EXPECT_EQ(usage["allocation_runs"][0]["told_by"], "sacct");
   EXPECT_EQ(usage["node_seconds"], 400);
   EXPECT_EQ(usage["core_seconds"], 1600);
   const json stats = told("stats");
@@ -104,10 +104,10 @@ TEST_F(BesideSacct, its_figures_are_told_as_its_own_and_a_worker_asks_it_nothing
   EXPECT_EQ(stats["steps"][0]["exit_code"], 1);
   EXPECT_EQ(stats["steps"][0]["mean_cpu_seconds"], 60);
   EXPECT_EQ(stats["steps"][0]["peak_memory_bytes"], 2048 * 1024);
-  ASSERT_EQ(stats["jobs"].size(), 1U) << stats;
-  EXPECT_EQ(stats["jobs"][0]["job"], "a");
-  EXPECT_EQ(stats["jobs"][0]["allocation"], "77");
-  EXPECT_EQ(stats["jobs"][0]["from"], "torc");
+  ASSERT_EQ(stats["job_results"].size(), 1U) << stats;
+  EXPECT_EQ(stats["job_results"][0]["job"], "a");
+  EXPECT_EQ(stats["job_results"][0]["allocation"], "77");
+  EXPECT_EQ(stats["job_results"][0]["told_by"], "torc");
   EXPECT_EQ(asked(), 2U) << "once by each command";
   const Ended shown = torc({"slurm", "usage"});
   EXPECT_TRUE(shown.says("0.111 h of nodes, 0.444 h of cores in 1 allocation")) << shown;

@@ -155,6 +155,8 @@ class Rules {
                                                 "never_seen",
                                                 "critical_path",
                                                 "critical_path_seconds",
+                                                "min_time_seconds",
+                                                "time_limit_seconds",
                                                 "shared_file_content_in_time",
                                                 "new_content_in_time"};
     if (key == "id") tell(field, "whose? job_id, store_id");

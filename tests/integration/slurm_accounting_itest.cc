@@ -48,7 +48,8 @@ TEST_F(HeldToMemory, a_step_beyond_it_is_ended_by_the_kernel_and_told_so_by_the_
   ASSERT_EQ(stats.at("accounting").at("answered"), true) << stats;
   bool is_told = false;
   for (const auto& step : stats.at("steps"))
-    is_told = is_told || (step.at("name") == "torc-workers" && step.at("state") == "OUT_OF_MEMORY");
+    is_told = is_told ||
+              (step.at("step_name") == "torc-workers" && step.at("slurm_state") == "OUT_OF_MEMORY");
   EXPECT_TRUE(is_told) << stats;
 }
 

@@ -104,6 +104,9 @@ struct Case {
   std::string command;      // before the ring
   bool in_short_run;
 };
+void PrintTo(const Case& one, std::ostream* out) {
+  *out << one.name;
+}
 
 class SlurmGangDeath : public SlurmGang, public testing::WithParamInterface<Case> {};
 

@@ -97,9 +97,9 @@ class JobStats {
       report::add_end(row, o, true);
       row["elapsed_seconds"] = json_seconds(elapsed);
       report::add_use(row, o, true);
-      row["node"] = place.node;
+      row["node_name"] = place.node;
       row["allocation"] = place.allocation;
-      row["from"] = report::to_string(report::Source::torc);
+      row["told_by"] = report::to_string(report::Source::torc);
       say(app_.out, "{}\n  {}", shown_ == 1 ? "" : ",", report::json_line(row));
       return;
     }
@@ -150,7 +150,7 @@ Result<Exit> show_stats(const App& app, const SlurmOptions& options) {
       head["steps"].push_back(report::step_json(step));
     std::string text = report::json_line(head);
     text.pop_back();  // its brace
-    say(app.out, "{}, \"jobs\": [", text);
+    say(app.out, "{}, \"job_results\": [", text);
   } else {
     const std::string steps = report::steps_text(usage);
     say(app.out, "{}{}", steps, steps.empty() ? "" : "\n");

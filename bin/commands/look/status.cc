@@ -217,7 +217,7 @@ ordered_json gang_json(const claim::GangPart& part) {
           {"attempt", part.gang.token.attempt},
           {"rank", part.rank},
           {"nodes", part.gang.members.size()},
-          {"state", word_of(part.gang.stage)}};
+          {"gang_stage", word_of(part.gang.stage)}};
 }
 
 // Of each job of several nodes that some of the workers are part of, or kept for, a line.
@@ -267,7 +267,7 @@ ordered_json to_json(const App& app, const Picture& picture, const store::Store&
     report::add_presence(one, around, w_now);
     report::add_shared(one, claim::total_of(worker.info));
     one["group"] = json_or_null(worker.info.group);
-    one["node"] = json_or_null(worker.info.node_name);
+    one["node_name"] = json_or_null(worker.info.node_name);
     one["gang"] = w_now.gang ? gang_json(*w_now.gang) : ordered_json();
     one["reserved"] = w_now.reservation.has_value();
     workers.push_back(std::move(one));
