@@ -1,5 +1,5 @@
-// By what all that runs for a gang is known on each of its nodes, whoever started it there: mpirun's
-// daemon, srun, a member.
+// By what all that runs for a gang is known on each of its nodes, whoever started it there:
+// mpirun's daemon, srun, a member.
 #pragma once
 
 #include <string>

@@ -33,8 +33,8 @@ struct WorkerSetup {
   WallTime allocation_start{};                     // as Slurm says it; 0: not known
   std::string slurm_node;                          // Slurm's name of this node; empty: not known
   std::string scheduler;
-  std::string labels;                      // as lib/base/labels.h writes them
-  bool also_unlabelled = true;             // though it has labels, it serves jobs that ask for none
+  std::string labels;           // as lib/base/labels.h writes them
+  bool also_unlabelled = true;  // though it has labels, it serves jobs that ask for none
   std::string group;      // whose nodes a job of several nodes may have together; empty: of none
   std::string node_name;  // by which the others of the group reach this node
   std::optional<WallTime> allocation_end;  // nullopt: none, or not known

@@ -24,8 +24,8 @@ struct WorkerOptions {
   std::string scheduler;
   std::vector<std::string> labels;  // each one label, or several with commas between them
   bool also_unlabelled = false;     // with labels: jobs that ask for none, too
-  std::string group;      // with whose nodes jobs of several nodes may have this one
-  std::string node_name;  // of this node within the group
+  std::string group;                // with whose nodes jobs of several nodes may have this one
+  std::string node_name;            // of this node within the group
   std::optional<std::chrono::seconds> time_limit;
   std::optional<std::chrono::seconds> idle_timeout;
   std::optional<std::chrono::seconds> grace;  // from SIGTERM to the end of the last job
