@@ -18,8 +18,7 @@ std::vector<std::string_view> labels_of(std::string_view text) {
 
 std::string join_labels(std::vector<std::string_view> labels) {
   std::ranges::sort(labels);
-  const auto again = std::ranges::unique(labels);
-  labels.erase(again.begin(), again.end());
+  labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
   std::string text;
   for (const std::string_view label : labels) {
     if (!text.empty()) text += ',';

@@ -103,6 +103,7 @@ class Comparison {
     if (is == there.limits) return {};
     const auto show_uses = [](const std::map<std::string, std::uint32_t>& uses) {
       std::vector<std::string> all;
+      all.reserve(uses.size());
       for (const auto& [name, amount] : uses) all.push_back(fmt::format("{}: {}", name, amount));
       return show(all);
     };

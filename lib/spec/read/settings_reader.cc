@@ -158,6 +158,7 @@ void override_stdio(const Session& session, const Node& execution, std::vector<J
       continue;
     }
     std::vector<std::string> names;
+    names.reserve(jobs.size());
     for (const JobEntry& entry : jobs) names.push_back(entry.name);
     const std::string guess = nearest(name.text, names);
     session.error(name, fmt::format("no entry of 'jobs' is named {}", torc::quoted(name.text)),

@@ -208,7 +208,8 @@ void add_expansion(claim::Plan& plan, const spec::Workflow& workflow,
   for (std::size_t e = 0; e < expansion.entries.size(); ++e) {
     const spec::ExpandedEntry& entry = expansion.entries[e];
     claim::JobClass job_class;
-    job_class.need = entry.resources;
+    const Resources& need = entry.resources;
+    job_class.need = need;
     job_class.scheduler = entry.scheduler;
     job_class.labels = entry.labels;
     job_class.limits = limits.of_entry[e];
