@@ -73,12 +73,14 @@ test-slurm:
 	TORC_TEST_FULL_SIZES=1 $(BUILD)/tests/integration/acceptance_itest
 	LOG=$(BUILD)/rounds.log tests/integration/slurm/rounds.sh $(BUILD) $(or $(ROUNDS),20) $(ROWS)
 
-# Jobs over several nodes with real Open MPI and MPICH: each part of one killed, below Slurm and by ssh, ROUNDS=3 times.
-# Needs root; a quarter of an hour a round.
+# Jobs over several nodes: 200 jobs mixed of one, two and four nodes in one allocation, also with faults; then with real
+# Open MPI and MPICH each part of one killed, below Slurm and by ssh, ROUNDS=3 times. Needs root; half an hour the first
+# round, a quarter each further one.
 test-gang:
 	scripts/install-deps.sh build test
 	cmake --preset release -DTORC_TESTS=ON
 	cmake --build $(BUILD) --target torc ssh_gang_itest slurm_gang_itest
+	tests/integration/slurm/mixed.sh $(BUILD)
 	for test in ssh slurm; do TORC_GANG_ROUNDS=1 $(BUILD)/tests/integration/$${test}_gang_itest \
 	  --gtest_filter='*Death*' --gtest_repeat=$(or $(ROUNDS),3) || exit; done
 

@@ -1,4 +1,5 @@
 // scale --deep: the table of a deep graph, with and without bells.
+// scale --packing: jobs of several nodes beside others in one allocation, see packing.h.
 // scale [--most N] [--workers N] [--job SECONDS]: the other table of docs/scale.md, from 10 workers
 // to N (100,000), with jobs of a second (of 10 among 10,000 workers, of 600 among 100,000), a
 // minute (not among 100,000) and an hour; or only the rows of so many workers, of such jobs. What
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "tests/simulation/crowd.h"
+#include "tests/simulation/packing.h"
 
 namespace {
 
@@ -151,13 +153,34 @@ bool show_deep(const Path& scratch) {
   return true;
 }
 
+bool show_packing() {
+  fmt::print(
+      "| seed | jobs of several nodes | nodes in use | of the best list scheduler | the first that "
+      "waits, at most |\n|---|---|---|---|---|\n");
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    PackingScenario s;
+    s.seed = seed;
+    const auto f = pack(s);
+    if (!f) {
+      fmt::print(stderr, "{}\n", f.error().text());
+      return false;
+    }
+    fmt::print("| {} | {} | {:.1f} % | {:.1f} % | {:.0f} s |\n", seed, show_count(f->gangs),
+               100 * f->utilisation, 100 * f->list_makespan / f->makespan, f->longest_at_head);
+    std::fflush(stdout);
+  }
+  return true;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--packing") return show_packing() ? 0 : 1;
   const bool deep = argc == 2 && std::string_view(argv[1]) == "--deep";
   const auto options = deep ? Options{} : read(argc, argv);
   if (!options) {
-    fmt::print(stderr, "usage: scale --deep | [--most N] [--workers N] [--job SECONDS]\n");
+    fmt::print(stderr,
+               "usage: scale --deep | --packing | [--most N] [--workers N] [--job SECONDS]\n");
     return 2;
   }
   std::string name =

@@ -48,7 +48,7 @@ row() { # MODE-FAULT
   "$here/mixed.py" workflow "$mode" "$work/job" "$round/log" >"$round/wf.yaml"
   (cd "$round" && "$torc" init wf.yaml --store "$round/wf.torc" --engine journal --no-slurm) >"$round/init" 2>&1 ||
     { cat "$round/init"; return 1; }
-  id=$(cd "$round" && TORC_WORKER_FLAGS="--lease-ttl 20s" sbatch --parsable "$round/wf.torc/slurm/all.sbatch") || return 1
+  id=$(cd "$round" && TORC_WORKER_FLAGS="--lease-ttl 20s --idle-timeout 30s" sbatch --parsable "$round/wf.torc/slurm/all.sbatch") || return 1
   if [ "$fault" != none ]; then
     await 120 half_done || echo "$1: half of the jobs took longer than two minutes"
     echo "$EPOCHREALTIME fault $fault" >>"$round/log"
