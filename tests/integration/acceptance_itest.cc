@@ -315,9 +315,9 @@ void Acceptance::expect_figures() const {
     }
     EXPECT_GE(usage.at("core_seconds"), usage.at("node_seconds")) << usage;
     std::set<std::string> seen;
-    for (const auto& use : usage.at("allocations")) {
+    for (const auto& use : usage.at("allocation_runs")) {
       seen.insert(use.at("allocation"));
-      EXPECT_EQ(use.at("from"), from) << usage;
+      EXPECT_EQ(use.at("told_by"), from) << usage;
       EXPECT_EQ(use.at("nodes"), name == "forty" || name == "twenty" ? 2 : 1) << usage;
       EXPECT_EQ(use.at("node_seconds"),
                 use.at("nodes").get<int>() * use.at("elapsed_seconds").get<int>());
@@ -325,12 +325,12 @@ void Acceptance::expect_figures() const {
     EXPECT_EQ(seen, std::set<std::string>(ids.begin(), ids.end())) << name << ": " << usage;
   }
   const auto stats = parsed(torc({"slurm", "stats", store("forty"), "--json"}));
-  ASSERT_EQ(stats.at("jobs").size(), 40U);
-  for (const auto& job : stats.at("jobs")) EXPECT_EQ(job.at("from"), "torc");
+  ASSERT_EQ(stats.at("job_results").size(), 40U);
+  for (const auto& job : stats.at("job_results")) EXPECT_EQ(job.at("told_by"), "torc");
   int workers = 0;
   for (const auto& step : stats.at("steps")) {
-    EXPECT_EQ(step.at("from"), "sacct");
-    if (step.at("name") != "torc-workers") continue;
+    EXPECT_EQ(step.at("told_by"), "sacct");
+    if (step.at("step_name") != "torc-workers") continue;
     ++workers;
     EXPECT_EQ(step.at("nodes"), 2) << step;
     EXPECT_EQ(step.at("exit_code"), 0) << step;

@@ -102,8 +102,12 @@ Plan any_plan(Size size, std::uint64_t first = 1) {
     plan.budget = {std::chrono::milliseconds(below(2) * below(60'000)),
                    std::chrono::milliseconds(below(2) * below(60'000))};
   plan.sort = static_cast<SortMethod>(below(3));
-  for (std::uint64_t n = 1 + below(4); n > 0; --n)
+  for (std::uint64_t n = 1 + below(4); n > 0; --n) {
     plan.classes.push_back(any_class(plan.limits.size()));
+    // One that needs more than there is would wait for ever; `check` refuses it.
+    for (LimitShare& share : plan.classes.back().limits)
+      share.amount = std::min(share.amount, plan.limits[share.number - 1].most);
+  }
   for (std::uint64_t n = below(3); n > 0; --n)
     plan.definitions.push_back({std::to_string(below(4)), "v"});
   for (std::uint64_t n = below(3); n > 0; --n) {

@@ -114,6 +114,14 @@ class ClaimModel {
     return used;
   }
   [[nodiscard]] const Usage& spent() const { return spent_; }
+  // A job needs more of a limit than there is: an addition may, of one that was there before.
+  [[nodiscard]] bool some_need_more_than_there_is() const {
+    for (std::uint64_t id = 1; id < jobs_.size(); ++id) {
+      for (const LimitShare& share : plan_.classes[jobs_[id].job_class].limits)
+        if (share.amount > limits_[share.number - 1].most) return true;
+    }
+    return false;
+  }
   [[nodiscard]] Usage promised() const {
     Usage sum;
     for (std::uint64_t id = 1; id < jobs_.size(); ++id) {

@@ -137,6 +137,7 @@ class World {
     }
     const auto workflow = read_workflow(tx_);
     if (read_expense(tx_)) return;  // some may be too dear
+    if (model_.some_need_more_than_there_is()) return;
     RC_ASSERT(workflow->finished());
     if (workflow->halted()) return;
     RC_ASSERT(model_.in_state(JobState::ready) == 0U);
