@@ -167,7 +167,7 @@ limits: {licence: 3}
 max_parallel: 2
 jobs:
   - name: two_{i}
-    command: "echo in > record; read x < gate"
+    command: "echo $$ > record; echo in > record; read x < gate"
     limits: {licence: 2}
     parameters: {i: "1:3"}
 )");
@@ -188,8 +188,11 @@ jobs:
   EXPECT_TRUE(here.run({"job", "two_2"}).says("2 of licence: 2 of 3 in use"));
   const Ended why = here.run({"why", "two_2"});
   EXPECT_TRUE(why.says("It needs 2 of 'licence', and 2 of 3 are in use, by two_1.")) << why;
+  // Its job could read a line of the gate until it is gone, too.
+  Witness job(std::stoi(record.lines().front()));
   worker->kill(SIGKILL);
   (void)worker->wait();
+  ASSERT_TRUE(wait_until({&job}, [&] { return job.gone(); }));
   const auto next = here.start({"worker", "wf.torc", "--num-cpus", "4"});
   gate.open_gate(3);
   EXPECT_EQ(next->wait().exit_code, 0) << next->err();
