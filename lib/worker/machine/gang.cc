@@ -150,6 +150,13 @@ bool starts_now(const State& w, BootTime now) {
   return g.job->on_each_node && g.gang().stage == GangStage::running;
 }
 
+// What its node would run is told once, and the answer that is read before that may be newer.
+void learn_job(State& w, const claim::GangPart& part, std::optional<ClaimedJob> job) {
+  if (!job || !w.gang || w.gang->token() != part.gang.token) return;
+  OwnGang& g = *w.gang;
+  if (!g.job && !g.run && !g.ended_here) g.job = std::move(job);
+}
+
 // This node cannot start it: others may.
 void refuse_start(const Step& s, const event::StartAnswer& answer) {
   State& w = s.w;
@@ -175,7 +182,11 @@ void refuse_start(const Step& s, const event::StartAnswer& answer) {
 void see_gang(const Step& s, std::uint64_t commit, const std::optional<claim::GangPart>& part,
               std::optional<ClaimedJob> job) {
   State& w = s.w;
-  if (commit < w.gang_seen || w.lost_lease()) return;
+  if (w.lost_lease()) return;
+  if (commit < w.gang_seen) {
+    if (part) learn_job(w, *part, std::move(job));
+    return;
+  }
   w.gang_seen = commit;
   if (w.gang) w.talk.bells.saw(commit);
   if (!part) {
@@ -197,7 +208,7 @@ void see_gang(const Step& s, std::uint64_t commit, const std::optional<claim::Ga
   w.talk.bells.found(part->gang != g.part.gang, s.now);
   g.part = *part;
   g.look_at = next_look(w, s.now);
-  if (job && !g.job && !g.run && !g.ended_here) g.job = std::move(job);
+  learn_job(w, *part, std::move(job));
 }
 
 bool run_gang(const Step& s) {

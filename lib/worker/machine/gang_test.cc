@@ -180,6 +180,23 @@ TEST_F(GangStep, what_was_seen_before_says_nothing) {
   EXPECT_TRUE(state_.gang && !state_.gang->gone);
 }
 
+// It is told once what it would run: by a look, or by an answer, and these two may come in either
+// order.
+TEST_F(GangStep, a_member_starts_what_a_look_told_that_is_older_than_the_answer_before_it) {
+  be_born(2);
+  form(2, 1);
+  be_told(part_);
+  event::GangSeen look;
+  look.commit = commit_ - 1;
+  look.part = part_;
+  look.job = job_on_each_node();
+  feed(look);
+  part_.gang.members[1].confirmed = true;
+  hear();
+  see(Stage::running);
+  EXPECT_EQ(count<command::StartJob>(), 1U);
+}
+
 TEST_F(GangStep, where_each_node_runs_it_a_member_starts_when_the_head_has) {
   be_in_gang(2, 1, job_on_each_node());
   part_.gang.members[1].confirmed = true;
