@@ -208,6 +208,8 @@ void see_gang(const Step& s, std::uint64_t commit, const std::optional<claim::Ga
   w.talk.bells.found(part->gang != g.part.gang, s.now);
   g.part = *part;
   g.look_at = next_look(w, s.now);
+  // That came too late: the others have begun, and count on this node.
+  if (part->gang.stage == GangStage::running) g.declined = false;
   learn_job(w, *part, std::move(job));
 }
 

@@ -1,4 +1,6 @@
 // A worker's part in a job of several nodes, up to the start of the command.
+#include <signal.h>
+
 #include "lib/worker/machine/gang_fixture.h"
 
 namespace torc::worker {
@@ -215,6 +217,19 @@ TEST_F(GangStep, where_each_node_runs_it_a_member_starts_when_the_head_has) {
   hear();
   see(Stage::running);
   EXPECT_EQ(count<command::StartJob>(), 1U);
+}
+
+TEST_F(GangStep, a_member_that_declines_too_late_runs_its_part_as_the_others_do) {
+  be_in_gang(2, 1, job_on_each_node());
+  part_.gang.members[1].confirmed = true;
+  hear();
+  feed(event::Signal{SIGINT});
+  turn();
+  ASSERT_EQ(said(What::declined), 1U) << "it does not know that the head has started";
+  part_.gang.stage = Stage::running;
+  hear();
+  EXPECT_EQ(count<command::StartJob>(), 1U);
+  EXPECT_EQ(said(What::declined), 1U);
 }
 
 TEST_F(GangStep, a_node_that_can_start_nothing_gives_the_gang_back) {
