@@ -143,7 +143,7 @@ void give_up(const Step& s) {
 
 bool starts_now(const State& w, BootTime now) {
   const OwnGang& g = *w.gang;
-  if (!g.job || !g.has_node || g.declined || g.run || g.ended_here) return false;
+  if (!g.job || !g.has_node || g.declined || g.left || g.run || g.ended_here) return false;
   if (w.phase == Phase::stopping || w.lease.paused || w.lease.fenced || now < w.no_start_before)
     return false;
   if (g.is_head()) return g.gang().stage == GangStage::complete;
