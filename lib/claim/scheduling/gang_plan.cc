@@ -8,10 +8,12 @@
 namespace torc::claim {
 namespace {
 
+constexpr WallTime kNever = WallTime::max() / 2;  // sums with other times stay numbers
+
 // Of one that is not known or past: now.
 WallTime moment(std::uint64_t free_at, WallTime now) {
   if (free_at == NodePlace::kUnknown) return now;
-  return std::max(now, WallTime(static_cast<std::int64_t>(free_at)));
+  return std::max(now, std::min(kNever, WallTime(static_cast<std::int64_t>(free_at))));
 }
 
 bool is_ready(State& state, std::uint64_t job) {
@@ -36,11 +38,31 @@ bool GangPlan::lets(std::chrono::seconds runtime) const {
   return !keeps_asker() || ends_in_time(runtime);
 }
 
+// When the first of those ends that stay.
+WallTime GangPlan::drop_what_ends_before(WallTime moment, std::vector<Node>& nodes,
+                                         std::set<std::string>& names) {
+  WallTime first = kNever;
+  std::erase_if(nodes, [&](const Node& n) {
+    if (n.ends_at == WallTime{}) return false;
+    const bool goes = n.ends_at < moment;
+    if (goes) {
+      names.erase(n.name);
+    } else {
+      first = std::min(first, n.ends_at);
+    }
+    return goes;
+  });
+  return first;
+}
+
 bool GangPlan::fill(std::vector<Node>& nodes, const JobClass& job_class, std::uint64_t latest,
                     const Takes& takes) {
   std::set<std::string> names;
   for (const Node& n : nodes) names.insert(n.name);
   const std::size_t most = job_class.need.nodes;
+  const std::chrono::seconds least = least_time(job_class.need);
+  WallTime start = asker_.now;  // when all of them are free
+  WallTime shortest = kNever;
   state_.reader().scan_prefix(Key(Table::node, asker_.group), [&](const store::Entry& e) {
     const auto node = node_in(e.key);
     if (!node) state_.damaged(e.key);
@@ -54,8 +76,12 @@ bool GangPlan::fill(std::vector<Node>& nodes, const JobClass& job_class, std::ui
     const WallTime from = moment(node->place.free_at, asker_.now);
     if (!could_be_part(job_class, whole_offer(worker->info, from))) return true;
     std::string name = name_of_node(worker->info);
-    if (names.insert(name).second)
-      nodes.push_back({node->worker, node->place.free_at, std::move(name), worker->info.ends_at});
+    if (!names.insert(name).second) return true;
+    const WallTime ends = worker->info.ends_at;
+    nodes.push_back({node->worker, node->place.free_at, std::move(name), ends});
+    start = std::max(start, from);
+    if (ends != WallTime{}) shortest = std::min(shortest, ends);
+    if (shortest < start + least) shortest = drop_what_ends_before(start + least, nodes, names);
     return true;
   });
   return nodes.size() == most;
@@ -108,14 +134,8 @@ std::optional<GangPlan::Kept> GangPlan::could_keep(const JobClass& job_class, st
   std::vector<Node> nodes;
   const auto anybody = [](WorkerEpoch) { return true; };
   if (!fill(nodes, job_class, NodePlace::kUnknown, anybody)) return std::nullopt;
-  const std::uint64_t until = nodes.back().free_at;
-  // Nothing is kept for what would not end before the nodes go.
-  const WallTime end = moment(until, asker_.now) + job_class.need.runtime;
-  Kept kept{{job, number, until}, {}};
-  for (const Node& n : nodes) {
-    if (n.ends_at != WallTime{} && n.ends_at < end) return std::nullopt;
-    kept.workers.insert(n.worker);
-  }
+  Kept kept{{job, number, nodes.back().free_at}, {}};
+  for (const Node& n : nodes) kept.workers.insert(n.worker);
   return kept;
 }
 

@@ -73,10 +73,13 @@ class GangPlan {
   using Takes = std::function<bool(WorkerEpoch)>;
 
   // Fills `nodes` up to as many as the job needs with those of the group that could be part of it
-  // and are free at `latest`, in the order of the list; of workers that `takes` accepts, and no two
-  // of one name. Whether there are as many.
+  // and are free at `latest`, in the order of the list; of workers that `takes` accepts, no two of
+  // one name, and none whose time ends too early for a start when the last of them is free. Whether
+  // there are as many.
   bool fill(std::vector<Node>& nodes, const JobClass& job_class, std::uint64_t latest,
             const Takes& takes);
+  static WallTime drop_what_ends_before(WallTime moment, std::vector<Node>& nodes,
+                                        std::set<std::string>& names);
   std::optional<Kept> could_keep(const JobClass& job_class, std::uint32_t number,
                                  std::uint64_t job);
   bool can_start(const JobClass& job_class);

@@ -6,6 +6,7 @@
 #include "lib/claim/scheduling/node_list.h"
 #include "lib/claim/testing/test_gangs.h"
 #include "lib/claim/transactions/live.h"
+#include "lib/claim/transactions/override.h"
 
 namespace torc::claim {
 namespace {
@@ -135,6 +136,38 @@ TEST(Backfill, nodes_are_not_kept_for_what_would_outlast_them) {
   (void)wf.busy(busy, seconds(100));
   const WorkerEpoch free = wf.join_group("a");
   EXPECT_EQ(wf.ask(free).grants.size(), 1U);
+}
+
+TEST(Backfill, a_node_that_goes_too_early_keeps_no_others_from_being_kept) {
+  GangWorkflow wf(Jobs{{3, 1, seconds(100)}, {1, 0, seconds(1000)}});
+  (void)wf.busy(wf.join_group("a", {}, kNoon + seconds(150)), seconds(1));  // free soon, not long
+  for (const int until : {100, 120}) (void)wf.busy(wf.join_group("a"), seconds(until));
+  const Answer answer = wf.ask(wf.join_group("a"));
+  EXPECT_TRUE(answer.grants.empty());
+  EXPECT_TRUE(answer.reserved);
+  State state(wf.tx);
+  EXPECT_EQ(keep_of(state, hash_of_group("a"))->until,
+            static_cast<std::uint64_t>((kNoon + seconds(120)).count()));
+}
+
+TEST(Backfill, nodes_are_kept_by_the_time_that_must_be_left_for_a_start) {
+  for (const char* term : {"min_time", "time_limit"}) {
+    GangWorkflow wf(Jobs{{2, 1, {}}, {1, 0, seconds(1000)}});
+    const std::vector<JobRange> gang{range(1, 1)};
+    Setting setting;
+    setting.needs[term] = 60;
+    if (term == std::string_view("min_time")) setting.needs["runtime"] = 10'000;
+    ++wf.tx.number;
+    ASSERT_TRUE(set_jobs(wf.tx, gang, setting).ok());
+    for (const int ends : {190, 150}) {
+      const WorkerEpoch busy = wf.join_group("a");
+      (void)wf.busy(busy, seconds(100));
+      const WorkerEpoch free = wf.join_group("a", {}, kNoon + seconds(ends));
+      EXPECT_EQ(wf.ask(free).reserved, ends == 190) << term;
+      wf.release(busy);
+      wf.release(free);
+    }
+  }
 }
 
 TEST(Backfill, what_is_kept_goes_with_the_last_of_the_group_and_with_the_job) {
