@@ -32,7 +32,9 @@ void LearnedTime::add(std::chrono::microseconds ran) {
   const std::int64_t seconds =
       std::chrono::ceil<std::chrono::seconds>(std::max(ran, std::chrono::microseconds(1))).count();
   const auto known = seconds_in_reach(static_cast<std::uint64_t>(seconds));
-  ++buckets_[bucket_of(static_cast<std::uint64_t>(known.count()))];
+  std::uint64_t& jobs = buckets_[bucket_of(static_cast<std::uint64_t>(known.count()))];
+  if (jobs == kMaxJobs) return;  // jobs that are run again and again; decode() takes no more
+  ++jobs;
   ++count_;
 }
 

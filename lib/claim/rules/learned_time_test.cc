@@ -6,6 +6,9 @@
 #include <random>
 #include <vector>
 
+#include "lib/base/codec.h"
+#include "lib/base/limits.h"
+
 namespace torc::claim {
 namespace {
 
@@ -59,6 +62,17 @@ TEST(LearnedTime, is_read_back_as_it_was_written_and_begins_with_what_it_says) {
   std::string other = bytes;
   ++other[0];
   EXPECT_FALSE(LearnedTime::decode(other)) << "an expectation that the counts do not give";
+}
+
+// Jobs may run again and again: more of them complete than there can be.
+TEST(LearnedTime, that_counts_as_many_as_there_can_be_can_still_be_read_after_the_next_one) {
+  const std::string full = Encoder().varint(5).varint(5).varint(kMaxJobs).bytes();
+  auto time = LearnedTime::decode(full);
+  ASSERT_TRUE(time);
+  time->add(5s);
+  EXPECT_TRUE(LearnedTime::decode(time->encode()));
+  time->add(6s);
+  EXPECT_EQ(LearnedTime::decode(time->encode())->count(), kMaxJobs + 1);
 }
 
 TEST(LearnedTime, has_a_bucket_for_any_time) {
