@@ -127,6 +127,21 @@ TEST(Gang, is_given_back_unstarted_by_a_member_that_declines_or_leaves) {
   }
 }
 
+// Its head may have started it a moment ago, and writes to files that are named by the attempt.
+TEST(Gang, that_its_head_may_have_started_uses_its_attempt_up_when_another_gives_it_back) {
+  for (const int how : {0, 1, 2}) {
+    Formed f;
+    for (const std::size_t rank : {0, 1})
+      (void)f.wf.word(f.workers[rank], f.gang.token, Word::confirmed);
+    ASSERT_EQ(f.part(f.head)->gang.stage, GangStage::complete);
+    if (how == 0) (void)f.wf.word(f.workers[0], f.gang.token, Word::left);
+    if (how == 1) f.wf.release(f.workers[0]);
+    if (how == 2) (void)f.wf.word(f.head, f.gang.token, Word::declined);
+    EXPECT_EQ(f.wf.state(1), JobState::ready);
+    EXPECT_EQ(f.wf.job(1).attempt, how == 2 ? 0U : 1U) << "the head knows that it has not";
+  }
+}
+
 TEST(Gang, that_runs_counts_as_stopped_when_a_member_is_told_to_leave) {
   Formed f;
   f.wf.run(f.gang);

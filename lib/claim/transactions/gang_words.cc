@@ -71,11 +71,8 @@ class Words {
   }
 
   void leave() {
-    leave_gang(ledger_, lease_, request_.worker, [&](std::uint64_t id, const Job& job) {
-      const Decision decision = give_back(job, job.worker, token_of(JobId{id}, job), request_.now);
-      const Job* after = std::get_if<Job>(&decision);
-      return after != nullptr ? std::optional(*after) : std::nullopt;
-    });
+    leave_gang(ledger_, lease_, request_.worker,
+               given_back(ledger_, lease_, request_.worker, request_.now));
   }
 
   Ledger& ledger_;
@@ -113,6 +110,22 @@ void form_gang(Ledger& ledger, Lease& lease, const ClaimToken& token, std::uint3
 
 bool say_gang_words(Ledger& ledger, Lease& lease, const Exchange& request) {
   return Words(ledger, lease, request).say();
+}
+
+JobRule given_back(Ledger& ledger, const Lease& lease, WorkerEpoch worker, WallTime now) {
+  const Gang* gang = lease.gang ? ledger.gangs().find(*lease.gang) : nullptr;
+  const bool may_run = gang != nullptr && gang->stage == GangStage::complete &&
+                       gang->members.front().worker != worker;
+  return [now, may_run](std::uint64_t id, const Job& job) -> std::optional<Job> {
+    Job seen = job;
+    if (may_run) {
+      seen.state = JobState::running;
+      seen.outcome = Outcome{};
+    }
+    const Decision decision = give_back(seen, job.worker, token_of(JobId{id}, job), now);
+    const Job* after = std::get_if<Job>(&decision);
+    return after != nullptr ? std::optional(*after) : std::nullopt;
+  };
 }
 
 void leave_gang(Ledger& ledger, Lease& lease, WorkerEpoch worker, const JobRule& rule) {

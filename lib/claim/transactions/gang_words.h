@@ -25,6 +25,10 @@ bool say_gang_words(Ledger& ledger, Lease& lease, const Exchange& request);
 
 // What the worker's leaving makes of the job that its gang is an attempt of.
 using JobRule = std::function<std::optional<Job>(std::uint64_t id, const Job& job)>;
+// It is given back: unstarted, or stopped where its head may have started it. Until the head says
+// so only the head itself knows: the attempt, by whose number its files are named, is used up.
+[[nodiscard]] JobRule given_back(Ledger& ledger, const Lease& lease, WorkerEpoch worker,
+                                 WallTime now);
 // The worker is no longer part of its gang; if that was not over, its attempt ends by `rule`. To be
 // called when what the worker itself held was dealt with.
 void leave_gang(Ledger& ledger, Lease& lease, WorkerEpoch worker, const JobRule& rule);

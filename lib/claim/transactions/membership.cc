@@ -106,11 +106,7 @@ Result<void> release_worker(Transaction& tx, WorkerEpoch worker, WallTime now) {
     const Decision decision = give_back(*job, worker, token_of(JobId{id}, *job), now);
     if (const auto* after = std::get_if<Job>(&decision)) ledger.change(id, *job, *after);
   }
-  leave_gang(ledger, *lease, worker, [&](std::uint64_t id, const Job& job) {
-    const Decision decision = give_back(job, job.worker, token_of(JobId{id}, job), now);
-    const Job* after = std::get_if<Job>(&decision);
-    return after != nullptr ? std::optional(*after) : std::nullopt;
-  });
+  leave_gang(ledger, *lease, worker, given_back(ledger, *lease, worker, now));
   conclude_revoked(ledger, *lease, worker);
   drop_runs(tx, ledger.state(), worker, *lease, {EndCause::stopped, Charge::no, now});
   lease->ending.clear();
