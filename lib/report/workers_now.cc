@@ -71,7 +71,9 @@ Result<std::vector<WorkerNow>> look_at_workers(const workflow::Context& context,
     found.push_back(judge(std::move(worker), look, workers.size(), age, now));
     found.back().is_gone = !workflow::may_live(context, found.back().worker.info);
     if (found.back().worker.info.group.empty()) continue;
-    found.back().gang = claim::read_gang(reader, found.back().worker.epoch);
+    // The worker is shown all the same.
+    if (auto gang = claim::read_gang(reader, found.back().worker.epoch); gang.ok())
+      found.back().gang = *std::move(gang);
     found.back().reservation = claim::reservation_on(reader, found.back().worker.epoch);
   }
   return found;

@@ -127,7 +127,7 @@ class GangWorld : private GangModel {
               }).ok());
     RC_ASSERT(gangs == gangs_.size());
     for (const auto& [w, node] : nodes_) {
-      const auto part = read_gang(tx_, WorkerEpoch{w});
+      const auto part = *read_gang(tx_, WorkerEpoch{w});
       RC_ASSERT(part.has_value() == node.gang.has_value());
       if (part) RC_ASSERT(part->gang.token == *node.gang);
       const auto held = read_worker(tx_, WorkerEpoch{w})->held;
@@ -231,7 +231,7 @@ class GangWorld : private GangModel {
       const Job job = *read_job(tx_, JobId{id});
       e.returns.push_back({JobId{id}, job.attempt, job.claim});
     }
-    if (const auto part = read_gang(tx_, WorkerEpoch{w})) {
+    if (const auto part = *read_gang(tx_, WorkerEpoch{w})) {
       const GangStage stage = part->gang.stage;
       if (stage == GangStage::forming) say(e, GangWord::What::confirmed, part->gang.token);
       if (part->rank == 0 && stage == GangStage::complete)
@@ -259,7 +259,7 @@ class GangWorld : private GangModel {
       if (one_in(3)) e.starts.push_back({token, now_});
       if (one_in(3)) e.finishes.push_back({token, JobState::ready, {}});
     }
-    if (const auto part = read_gang(tx_, WorkerEpoch{w}); part && one_in(2)) {
+    if (const auto part = *read_gang(tx_, WorkerEpoch{w}); part && one_in(2)) {
       ClaimToken token = part->gang.token;
       if (one_in(5)) ++token.claim;
       if (one_in(8)) ++token.attempt;

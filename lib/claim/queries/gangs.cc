@@ -27,25 +27,23 @@ std::optional<Reservation> reservation_of(State& state, std::uint64_t group) {
   return found;
 }
 
-std::optional<GangRecord> gang_at(State& state, const GangName& name) {
-  const Key key = gang_key(name);
-  const auto value = state.reader().get(key);
-  return value ? decode_gang(key, *value) : std::nullopt;
-}
-
 }  // namespace
 
-std::optional<GangPart> read_gang(const Reader& reader, WorkerEpoch worker) {
+Result<std::optional<GangPart>> read_gang(const Reader& reader, WorkerEpoch worker) {
   State state(reader);
   const auto lease = state.lease(worker);
-  auto record = lease && lease->gang ? gang_at(state, *lease->gang) : std::nullopt;
-  if (!record) return std::nullopt;
-  const auto& members = record->gang.members;
-  for (std::uint32_t rank = 0; rank < members.size(); ++rank) {
-    if (members[rank].worker == worker && !members[rank].left)
-      return GangPart{std::move(record->gang), rank};
+  TORC_TRY(state.sound());
+  if (!lease || !lease->gang) return std::optional<GangPart>();
+  const Key key = gang_key(*lease->gang);
+  const auto value = reader.get(key);
+  auto record = value ? decode_gang(key, *value) : std::nullopt;
+  for (std::uint32_t rank = 0; record && rank < record->gang.members.size(); ++rank) {
+    const GangMember& member = record->gang.members[rank];
+    if (member.worker == worker && !member.left)
+      return std::optional(GangPart{std::move(record->gang), rank});
   }
-  return std::nullopt;
+  state.damaged(key);
+  return state.sound().error();
 }
 
 std::vector<Gang> read_gangs(const Reader& reader, JobId job) {

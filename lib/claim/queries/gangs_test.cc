@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lib/claim/queries/idle_workers.h"
+#include "lib/claim/tables/gang_record.h"
 #include "lib/claim/testing/test_gangs.h"
 #include "lib/claim/transactions/live.h"
 #include "lib/claim/transactions/reset.h"
@@ -27,13 +28,23 @@ struct OnTwoNodes {
 
 TEST(Gangs, are_read_by_member_and_by_job) {
   OnTwoNodes t;
-  const auto part = read_gang(t.wf.tx, t.member);
+  const auto part = *read_gang(t.wf.tx, t.member);
   ASSERT_TRUE(part.has_value());
   EXPECT_EQ(part->rank, 1U);
   EXPECT_EQ(part->gang.token, t.token);
   EXPECT_EQ(read_gangs(t.wf.tx, JobId{1}).size(), 1U);
   EXPECT_TRUE(read_gangs(t.wf.tx, JobId{2}).empty());
-  EXPECT_FALSE(read_gang(t.wf.tx, t.wf.join_group("a")).has_value());
+  EXPECT_FALSE(read_gang(t.wf.tx, t.wf.join_group("a"))->has_value());
+}
+
+TEST(Gangs, that_cannot_be_read_are_not_taken_for_none) {
+  OnTwoNodes t;
+  t.wf.tx.put(gang_key(name_of(t.token)), "?");
+  const auto part = read_gang(t.wf.tx, t.member);
+  ASSERT_FALSE(part.ok());
+  EXPECT_EQ(part.error().kind, ErrorKind::corrupt);
+  t.wf.tx.erase(gang_key(name_of(t.token)));
+  EXPECT_FALSE(read_gang(t.wf.tx, t.member).ok()) << "its lease says that there is one";
 }
 
 TEST(Gangs, whom_a_change_that_is_no_exchange_concerns_is_told_in_its_transaction_alone) {

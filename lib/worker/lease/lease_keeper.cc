@@ -284,7 +284,7 @@ bool LeaseKeeper::nothing_is_left_of(const claim::Worker& worker) const {
   std::optional<claim::GangPart> part;
   const Result<void> read =
       store_.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-        part = claim::read_gang(reader, worker.epoch);
+        TORC_ASSIGN(part, claim::read_gang(reader, worker.epoch));
         return {};
       });
   if (!read) return false;

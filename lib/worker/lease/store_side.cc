@@ -134,7 +134,7 @@ StoreSide::Orders StoreSide::look_for_orders() {
   const Result<void> seen =
       store_->view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
         found.revoked = claim::read_revoked(reader, self_);
-        auto part = claim::read_gang(reader, self_);
+        TORC_ASSIGN(auto part, claim::read_gang(reader, self_));
         const bool same = part ? told_ == part->gang : !told_;
         if (same) return {};
         found.gang = Orders::Gang{reader.sequence(), {}, {}};
