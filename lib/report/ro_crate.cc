@@ -100,7 +100,8 @@ std::string RoCrate::file(const CrateFile& f) {
     if (!f.sha256.empty()) entity["sha256"] = f.sha256;
     if (f.is_other) entity["description"] = "It was changed after a job had used it.";
   } else {
-    entity["description"] = "It was not there when this crate was made.";
+    entity["description"] = f.is_known ? "It was not there when this crate was made."
+                                       : "It could not be looked at when this crate was made.";
   }
   write(entity);
   return at->second;

@@ -18,7 +18,8 @@ namespace torc::report {
 
 // A file as it is when the crate is made.
 struct CrateFile {
-  std::string path;  // absolute
+  std::string path;      // absolute
+  bool is_known = true;  // false: it could not be looked at, and nothing below says anything
   bool exists = false;
   std::uint64_t bytes = 0;
   WallTime changed_at{};

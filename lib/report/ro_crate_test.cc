@@ -211,7 +211,9 @@ TEST(RoCrate, says_of_a_file_only_what_is_known) {
   CrateFile changed = file("/d/ch\xC3\xA4nged");
   changed.is_other = true;
   changed.sha256.clear();
-  makes.outputs = {file("/d/a b%.csv"), gone, changed};
+  CrateFile closed = file("/d/closed");
+  closed.exists = closed.is_known = false;
+  makes.outputs = {file("/d/a b%.csv"), gone, changed, closed};
   const Profile crate(crate_of(head(), {makes}));
   const json& there = crate.at("file:///d/a%20b%25.csv");
   EXPECT_EQ(there["name"], "a b%.csv");
@@ -222,6 +224,8 @@ TEST(RoCrate, says_of_a_file_only_what_is_known) {
   EXPECT_FALSE(crate.at("file:///d/gone").contains("contentSize"));
   EXPECT_EQ(crate.at("file:///d/gone")["description"],
             "It was not there when this crate was made.");
+  EXPECT_EQ(crate.at("file:///d/closed")["description"],
+            "It could not be looked at when this crate was made.");
   EXPECT_EQ(crate.at("file:///d/ch%C3%A4nged")["description"],
             "It was changed after a job had used it.");
   EXPECT_FALSE(crate.at("file:///d/ch%C3%A4nged").contains("sha256"));

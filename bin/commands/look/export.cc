@@ -1,6 +1,7 @@
 // torc export: what became of a workflow, in a form that other programs know.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -17,9 +18,9 @@
 #include "lib/base/file/descriptor.h"
 #include "lib/base/quantities.h"
 #include "lib/base/sha256.h"
-#include "lib/claim/queries/job_scan.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/tables/signature.h"
+#include "lib/claim/tables/state.h"
 #include "lib/exec/output/output_disk.h"
 #include "lib/report/job_view.h"
 #include "lib/report/ro_crate.h"
@@ -84,16 +85,20 @@ class CrateExporter {
     TORC_ASSIGN(NewFile metadata, NewFile::make(directory_, "ro-crate-metadata.json"));
     TORC_ASSIGN(report::CrateHead head, copy_spec(settings));
     report::RoCrate crate(std::move(head), [&](std::string_view bytes) { metadata.add(bytes); });
-    const auto add_all = [&](const claim::Reader& reader) -> Result<void> {
-      workflow::RecipeBook book;
-      Result<void> added;
-      TORC_TRY(claim::scan_jobs(reader, std::nullopt, [&](JobId id, const claim::Job& job) {
-        if (is_run(job)) added = add(reader, book, settings.directory, id, job, crate);
-        return added.ok();
+    Some some;
+    auto freshness = store::Freshness::latest;
+    for (std::uint64_t from = 1; from != 0; from = some.next) {
+      TORC_TRY(store_.view(freshness, [&](const claim::Reader& reader) {
+        some = {};
+        return take(reader, from, some);
       }));
-      return added;
-    };
-    TORC_TRY(store_.view(store::Freshness::latest, add_all));
+      freshness = store::Freshness::cached;
+      for (Ended& one : some.ended) {
+        look(settings.directory, one.inputs, one.then.inputs, one.run.inputs);
+        look(settings.directory, one.outputs, one.then.outputs, one.run.outputs);
+        crate.add(one.run);
+      }
+    }
     crate.finish();
     TORC_TRY(metadata.result());
     say(app_.out, "{} run(s) of jobs and {} file(s) in {}\n", show_count(crate.runs()),
@@ -102,10 +107,38 @@ class CrateExporter {
   }
 
  private:
-  // Whose newest attempt was started and has ended.
+  // Files may take hours, and who reads the store keeps it from using anything again that is
+  // written meanwhile: what is told of them is taken out of it before, some of them at a time.
+  static constexpr std::size_t kAtOnce = 256;
+  struct Ended {
+    report::CrateRun run;  // without files
+    std::vector<std::string> inputs, outputs;
+    claim::Signature then;
+  };
+  struct Some {
+    std::vector<Ended> ended;
+    std::uint64_t next = 0;  // the first job that was not looked at; 0: there is none
+  };
+
+  // Whose newest attempt was started and has ended; by a clock that may have been set meanwhile.
   static bool is_run(const claim::Job& job) {
     return job.attempt > 0 && !claim::is_live(job.state) && job.outcome.started_at.count() != 0 &&
-           job.outcome.ended_at >= job.outcome.started_at;
+           job.outcome.ended_at.count() != 0;
+  }
+
+  // What was started has a record.
+  Result<void> take(const claim::Reader& reader, std::uint64_t from, Some& some) {
+    claim::State state(reader);
+    auto id = state.next_record(from);
+    for (; id && some.ended.size() < kAtOnce; id = state.next_record(*id + 1)) {
+      const auto job = state.record(*id);
+      if (!job) break;
+      if (!is_run(*job)) continue;
+      TORC_ASSIGN(Ended one, ended(reader, JobId{*id}, *job));
+      some.ended.push_back(std::move(one));
+    }
+    some.next = id.value_or(0);
+    return state.sound();
   }
 
   Result<report::CrateHead> copy_spec(const workflow::WorkflowSettings& settings) {
@@ -115,7 +148,8 @@ class CrateExporter {
     head.made_at = app_.clock.wall_now();
     const Path copy = workflow::spec_copy_in(app_, store_.directory());
     const auto text = workflow::read_spec_text(app_, copy);
-    if (!text) return head;
+    if (!text && text.error().kind == ErrorKind::not_found) return head;
+    if (!text) return text.error();
     head.spec_file = copy.filename().string();
     head.spec_bytes = text->size();
     Sha256 sum;
@@ -127,12 +161,12 @@ class CrateExporter {
     return head;
   }
 
-  Result<void> add(const claim::Reader& reader, workflow::RecipeBook& book, const Path& directory,
-                   JobId id, const claim::Job& job, report::RoCrate& crate) {
-    const auto page = book.find(reader, id);
+  Result<Ended> ended(const claim::Reader& reader, JobId id, const claim::Job& job) {
+    const auto page = book_.find(reader, id);
     if (!page) return workflow::damaged_job(fmt::format("#{}", raw(id)));
-    const spec::RenderedJob texts = page->recipe.render(raw(id) - raw(page->job_template.first));
-    report::CrateRun run;
+    spec::RenderedJob texts = page->recipe.render(raw(id) - raw(page->job_template.first));
+    Ended one;
+    report::CrateRun& run = one.run;
     run.job = raw(id);
     run.attempt = job.attempt;
     run.name = texts.name;
@@ -141,17 +175,16 @@ class CrateExporter {
     run.completed = job.state == claim::JobState::completed;
     if (!run.completed) run.error = error_of(job);
     run.started_at = job.outcome.started_at;
-    run.ended_at = job.outcome.ended_at;
+    run.ended_at = std::max(job.outcome.started_at, job.outcome.ended_at);
     if (const auto worker = claim::read_worker(reader, job.worker)) {
       run.host = worker->info.host;
       const std::string uid = worker->info.user.substr(0, worker->info.user.find(' '));
       if (!uid.empty()) run.user = fmt::format("user {}", uid);
     }
-    const claim::Signature then = claim::read_signature(reader, id).value_or(claim::Signature{});
-    TORC_TRY(look(directory, texts.input_files, then.inputs, run.inputs));
-    TORC_TRY(look(directory, texts.output_files, then.outputs, run.outputs));
-    crate.add(run);
-    return {};
+    one.then = claim::read_signature(reader, id).value_or(claim::Signature{});
+    one.inputs = std::move(texts.input_files);
+    one.outputs = std::move(texts.output_files);
+    return one;
   }
 
   static std::string error_of(const claim::Job& job) {
@@ -164,30 +197,28 @@ class CrateExporter {
   }
 
   // `then`: as they were; not of all, where they were many.
-  Result<void> look(const Path& directory, const std::vector<std::string>& paths,
-                    const std::vector<claim::FileFingerprint>& then,
-                    std::vector<report::CrateFile>& out) {
-    TORC_ASSIGN(const auto now, workflow::fingerprints_of(directory, paths, workflow::Sums::no));
+  void look(const Path& directory, const std::vector<std::string>& paths,
+            const std::vector<claim::FileFingerprint>& then, std::vector<report::CrateFile>& out) {
     for (std::size_t i = 0; i < paths.size(); ++i) {
-      report::CrateFile file;
+      report::CrateFile& file = out.emplace_back();
       file.path = (directory / paths[i]).lexically_normal().string();
-      file.exists = now[i].exists;
-      file.bytes = now[i].size;
-      file.changed_at =
-          std::chrono::duration_cast<WallTime>(std::chrono::nanoseconds(now[i].mtime));
-      file.is_other = then.size() == paths.size() && !claim::looks_alike(now[i], then[i]);
-      if (file.exists && !options_.no_hashes) {
-        const auto [at, fresh] = sums_.try_emplace(file.path);
-        if (fresh) {
-          at->second = sum_of(file.path);
-          const auto after = workflow::fingerprints_of(directory, {paths[i]}, workflow::Sums::no);
-          if (!after || !(after->front() == now[i])) at->second.clear();  // it is being written
-        }
-        file.sha256 = at->second;
+      const auto seen = workflow::fingerprints_of(directory, {paths[i]}, workflow::Sums::no);
+      file.is_known = seen.ok();
+      if (!seen) continue;
+      const claim::FileFingerprint& now = seen->front();
+      file.exists = now.exists;
+      file.bytes = now.size;
+      file.changed_at = std::chrono::duration_cast<WallTime>(std::chrono::nanoseconds(now.mtime));
+      file.is_other = then.size() == paths.size() && !claim::looks_alike(now, then[i]);
+      if (!file.exists || options_.no_hashes) continue;
+      const auto [at, fresh] = sums_.try_emplace(file.path);
+      if (fresh) {
+        at->second = sum_of(file.path);
+        const auto after = workflow::fingerprints_of(directory, {paths[i]}, workflow::Sums::no);
+        if (!after || !(after->front() == now)) at->second.clear();  // it is being written
       }
-      out.push_back(std::move(file));
+      file.sha256 = at->second;
     }
-    return {};
   }
 
   // Empty: it cannot be read.
@@ -211,6 +242,7 @@ class CrateExporter {
   store::Store& store_;
   const ExportOptions& options_;
   Path directory_;
+  workflow::RecipeBook book_;
   std::map<std::string, std::string> sums_;  // of files that several jobs use
 };
 
