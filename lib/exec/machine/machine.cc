@@ -131,6 +131,19 @@ std::vector<SlurmShare> slurm_shares(const GetEnv& env, std::uint32_t cpus) {
   return shares;
 }
 
+Amounts named_of(const Machine& machine) {
+  Amounts named = machine.sums;
+  const auto count = [&](const std::string& kind) {
+    const Amount* there = find_amount(named, kind);
+    set_amount(named, {kind, (there == nullptr ? 0 : there->thousandths) + kWhole, true});
+  };
+  for (const std::string& kind : machine.gpu_kinds) {
+    if (kind != kGpus) count(kind);
+  }
+  for (const MachinePiece& piece : machine.pieces) count(piece.kind);
+  return named;
+}
+
 Machine detect(const GetEnv& env, const std::string& root_directory) {
   const std::string root = root_directory == "/" ? "" : root_directory;
   Machine machine;
