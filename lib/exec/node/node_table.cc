@@ -273,7 +273,9 @@ void NodeTable::write(const NodeEntry& entry, std::uint64_t& sequence) {
   ++sequence;
   const Copy copy = to_copy(entry.holding, sequence, entry.generation);
   const std::size_t at = place(entry.slot) + kCopies + (sequence % 2) * kCopyWords;
-  for (std::size_t i = 0; i < copy.size(); ++i) memory_.store(at + i, copy[i]);
+  // What completes the copy comes last.
+  for (std::size_t i = kSums; i < copy.size(); ++i) memory_.store(at + i, copy[i]);
+  for (std::size_t i = 0; i < kSums; ++i) memory_.store(at + i, copy[i]);
 }
 
 bool NodeTable::is_there(const NodeEntry& entry) const {
@@ -307,17 +309,19 @@ std::optional<NodeHolding> NodeTable::read_holding(std::size_t slot,
                                                    std::uint64_t generation) const {
   for (int reads = 0; reads < kMostReads; ++reads) {
     std::optional<Copy> newest;
+    bool sums_stand = true;
     for (std::size_t n = 0; n < 2; ++n) {
       const std::size_t at = place(slot) + kCopies + n * kCopyWords;
       Copy copy{};
       for (std::size_t i = 0; i < copy.size(); ++i) copy[i] = memory_.load(at + i);
       if (copy[kCheck] != check_of(copy, generation)) continue;
-      // Being written, or left by somebody else where a worker of an earlier version is now.
-      const bool sums_stand = copy[kSumsCheck] == 0 || copy[kSumsCheck] == sums_check_of(copy);
-      if (!sums_stand && reads + 1 < kMostReads) continue;
-      if (!newest || copy[0] > (*newest)[0]) newest = copy;
+      if (newest && copy[0] <= (*newest)[0]) continue;
+      newest = copy;
+      sums_stand = copy[kSumsCheck] == 0 || copy[kSumsCheck] == sums_check_of(copy);
     }
-    if (newest) return from_copy(*newest);
+    // They do not while they are written, and where somebody else left some before a worker of an
+    // earlier version came: that one has none.
+    if (newest && (sums_stand || reads + 1 == kMostReads)) return from_copy(*newest);
   }
   return std::nullopt;
 }

@@ -28,7 +28,10 @@ bool is_id(const std::string& id) {
 std::optional<std::vector<std::string>> ids_in(const std::string& value) {
   if (value.starts_with('[') && value.ends_with(']')) {
     std::vector<std::string> ids;
-    for (std::string id : exec::split(value.substr(1, value.size() - 2), ',')) {
+    // What stands behind the last comma is one, too.
+    std::string list = value.substr(1, value.size() - 2) + ",";
+    for (std::size_t at = 0; at < list.size(); at = list.find(',', at) + 1) {
+      std::string id = list.substr(at, list.find(',', at) - at);
       id.erase(0, id.find_first_not_of(' '));
       id.erase(id.find_last_not_of(' ') + 1);
       ids.push_back(std::move(id));
