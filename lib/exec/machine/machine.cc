@@ -7,7 +7,7 @@
 
 #include "lib/base/number.h"
 #include "lib/exec/machine/cgroup.h"
-#include "lib/exec/machine/gpus.h"
+#include "lib/exec/machine/gpu_models.h"
 #include "lib/exec/machine/procfs.h"
 
 namespace torc::exec {
@@ -170,6 +170,7 @@ Machine detect(const GetEnv& env, const std::string& root_directory) {
   machine.memory_from = memory.from;
 
   Gpus gpus = find_gpus(env, root);
+  machine.gpu_kinds = kinds_of(gpus, env, root);
   machine.gpus = std::move(gpus.ids);
   machine.gpu_variable = std::move(gpus.variable);
   machine.gpus_from = std::move(gpus.from);

@@ -204,6 +204,8 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
                    "leave the flag out to use those"};
     }
     setup.machine.gpus.resize(*options.gpus);
+    if (setup.machine.gpu_kinds.size() > *options.gpus)
+      setup.machine.gpu_kinds.resize(*options.gpus);
     setup.machine.gpus_from = "--num-gpus";
   }
   TORC_TRY(add_told_resources(options.resources, setup.machine));
