@@ -172,7 +172,7 @@ void apply_flags(NodeMember& member, const Machine& told) {
 void add_named(NodeMember& member, const Machine& told) {
   for (const MachinePiece& piece : told.pieces) {
     if (member.gpus.size() == NodeMember::kMostGpus) break;
-    const std::string name = piece.kind + "/" + piece.id;
+    const std::string name = piece.kind + "=" + piece.id;
     member.gpus.push_back({name.substr(0, kLongestGpu), hash_of("resource " + name)});
   }
   for (const Amount& sum : told.sums) {

@@ -43,6 +43,8 @@ struct NodePool {
 };
 
 struct NodeGpu {
+  // No GPU's name has a '=': what else is handed out by the piece is called "port=8000".
+  [[nodiscard]] bool is_gpu() const { return name.find('=') == std::string::npos; }
   std::string name;            // as the visible-devices variable has it
   std::uint64_t identity = 0;  // equal for the same device; 0: shared with nobody
 };
