@@ -57,6 +57,20 @@ nanoseconds window(const State& w) {
   return w.pace.window(waits ? claim::Pace::Need::work : claim::Pace::Need::report);
 }
 
+void set_aside(claim::Capacity& room, const claim::Requirement& need, const claim::Offer& offer) {
+  Resources& left = room.left;
+  if (need.cpus > left.cpus || need.memory > left.memory || need.gpus > left.gpus) return;
+  if (need.named.empty() && (need.gpus == 0 || room.pieces.empty())) {
+    left.cpus -= need.cpus;
+    left.memory = left.memory - need.memory;
+    left.gpus -= need.gpus;
+    return;
+  }
+  claim::JobClass one{need, {}, {}};
+  one.need.nodes = 1;
+  if (claim::how_many_fit(one, room, offer) > 0) claim::occupy(room, one, 1, offer);
+}
+
 }  // namespace
 
 claim::Offer offer_of(const State& w, BootTime now) {
@@ -76,10 +90,7 @@ claim::Offer offer_of(const State& w, BootTime now) {
   claim::Capacity room = claim::free_capacity(o);
   for (const ClaimedJob& job : w.queue) {
     if (job.refusals > 0) continue;
-    // On a node that it has to itself.
-    claim::JobClass one{job.need, {}, {}};
-    one.need.nodes = 1;
-    if (claim::how_many_fit(one, room, o) > 0) claim::occupy(room, one, 1, o);
+    set_aside(room, job.need, o);
   }
   o.cpus = room.left.cpus;
   o.memory = room.left.memory;
