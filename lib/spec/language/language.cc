@@ -305,12 +305,14 @@ std::string_view with_article(Type type) {
     case Type::integers:
       return "a list of whole numbers";
     case Type::decimal:
+    case Type::gpus:
       return "a number";
     case Type::selection:
       return "a word or a list of words";
     case Type::shares:
       return "a name, a list of names or a map";
     case Type::counts:
+    case Type::amounts:
     case Type::map:
     case Type::named_maps:
     case Type::environment:
