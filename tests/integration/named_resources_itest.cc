@@ -5,7 +5,6 @@
 #include <set>
 #include <sstream>
 
-#include "tests/integration/events.h"
 #include "tests/integration/harness.h"
 
 namespace torc::itest {
