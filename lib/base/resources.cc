@@ -17,10 +17,20 @@ std::string listed(const Resources& resources, bool all) {
     if (!(all || kind.shared) || !(kind.shown || amount != kind.get(usual))) continue;
     out += (out.empty() ? "" : ", ") + show_amount(kind, amount);
   }
-  return out;
+  const std::string named = show(resources.named);
+  return named.empty() ? out : out + (out.empty() ? "" : ", ") + named;
 }
 
 }  // namespace
+
+std::uint32_t gpu_count(const Resources& resources) {
+  std::uint64_t count = resources.gpus;
+  for (const Amount& a : resources.named) {
+    if (!is_gpu(a.name)) continue;
+    count += a.thousandths == kAllThereIs ? 1 : (a.thousandths + kWhole - 1) / kWhole;
+  }
+  return static_cast<std::uint32_t>(count);
+}
 
 Resources no_resources() {
   Resources out;
@@ -74,6 +84,7 @@ void write_resources(Encoder& out, const Resources& r) {
 }
 
 bool has_later_resources(const Resources& resources) {
+  if (!resources.named.empty()) return true;
   return std::ranges::any_of(
       kResourceKinds, [&](const ResourceKind& k) { return k.later && k.get(resources) != 0; });
 }
@@ -82,12 +93,18 @@ void write_later_resources(Encoder& out, const Resources& resources) {
   for (const ResourceKind& kind : kResourceKinds) {
     if (kind.later) out.varint(kind.get(resources));
   }
+  if (!resources.named.empty()) write_amounts(out, resources.named);
 }
 
-void read_later_resources(Decoder& in, Resources& resources) {
+bool read_later_resources(Decoder& in, Resources& resources) {
   for (const ResourceKind& kind : kResourceKinds) {
     if (kind.later && !in.at_end()) kind.put(resources, in.varint());
   }
+  if (!in.ok() || in.at_end()) return in.ok();
+  auto named = read_amounts(in);
+  if (!named || named->empty()) return false;
+  resources.named = *std::move(named);
+  return true;
 }
 
 Resources read_resources(Decoder& in) {

@@ -4,6 +4,9 @@
 // A new kind: a member here and its row, which is `later`; a row of lib/spec/language/language.cc,
 // so that a file may say it; where workers have some of it, lib/worker, which fills
 // WorkerInfo::more and Offer::more. All else goes over the list.
+//
+// What has no row there has a name (Resources::named): what only some nodes have, types of GPUs,
+// parts of one. A store keeps the names behind all kinds: a further kind is a name, too.
 #pragma once
 
 #include <chrono>
@@ -11,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "lib/base/amounts.h"
 #include "lib/base/codec.h"
 #include "lib/base/units.h"
 
@@ -25,6 +29,9 @@ struct Resources {
   std::chrono::seconds runtime{0};     // how long it runs, as far as anybody knows
   std::chrono::seconds time_limit{0};  // when it is ended
   std::chrono::seconds min_time{0};    // which is worth while: the rest it does in a later attempt
+  // What has a name, and is no row of the list. A job that needs some of "gpus" here, or of a type
+  // of them, has a `gpus` of 0.
+  Amounts named = {};
   auto operator<=>(const Resources&) const = default;
 };
 
@@ -98,6 +105,10 @@ inline constexpr ResourceKind kResourceKinds[] = {
   return r.time_limit.count() > 0 ? r.time_limit : r.runtime;
 }
 
+// GPUs that a job sees: whole ones, those of a type, one of which it has a part. Of all that there
+// are, one.
+[[nodiscard]] std::uint32_t gpu_count(const Resources& resources);
+
 // Nothing of any kind.
 [[nodiscard]] Resources no_resources();
 
@@ -122,6 +133,7 @@ void write_resources(Encoder& out, const Resources& resources);
 [[nodiscard]] Resources read_resources(Decoder& in);
 [[nodiscard]] bool has_later_resources(const Resources& resources);
 void write_later_resources(Encoder& out, const Resources& resources);
-void read_later_resources(Decoder& in, Resources& resources);
+// False: they were not written so.
+[[nodiscard]] bool read_later_resources(Decoder& in, Resources& resources);
 
 }  // namespace torc

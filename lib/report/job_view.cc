@@ -114,17 +114,39 @@ ordered_json counts_json(const claim::Counts& counts) {
   return out;
 }
 
+namespace {
+
+// Amounts as a file writes them; null: nothing has a name.
+ordered_json named_json(const Amounts& named) {
+  if (named.empty()) return nullptr;
+  ordered_json out = ordered_json::object();
+  for (const Amount& a : named) {
+    if (a.thousandths == kAllThereIs) {
+      out[a.name] = "all";
+    } else if (a.thousandths % kWhole == 0) {
+      out[a.name] = a.thousandths / kWhole;
+    } else {
+      out[a.name] = static_cast<double>(a.thousandths) / kWhole;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
 void add_needs(ordered_json& out, const Resources& needs) {
   for (const ResourceKind& kind : kResourceKinds) {
     const std::uint64_t need = kind.get(needs);
     out[json_name(kind)] = json_if(kind.measure != Measure::seconds || need > 0, need);
   }
+  out["resources"] = named_json(needs.named);
 }
 
 void add_shared(ordered_json& out, const Resources& has, std::string_view prefix) {
   for (const ResourceKind& kind : kResourceKinds) {
     if (kind.shared) out[std::string(prefix) + json_name(kind)] = kind.get(has);
   }
+  out[std::string(prefix) + "resources"] = named_json(has.named);
 }
 
 std::string json_text(const ordered_json& json) {

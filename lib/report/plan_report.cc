@@ -29,7 +29,7 @@ double hours(std::chrono::seconds s) {
 void add(Amount& amount, const spec::ResourceRequirements& needs, std::uint64_t jobs) {
   const double n = static_cast<double>(jobs) * needs.nodes * hours(expected_time(needs));
   amount.core_hours += n * needs.cpus;
-  amount.gpu_hours += n * needs.gpus;
+  amount.gpu_hours += n * gpu_count(needs);
   if (needs.nodes > 1) amount.node_hours += n;
   amount.jobs += jobs;
   if (expected_time(needs).count() == 0) amount.without_runtime += jobs;
@@ -40,6 +40,11 @@ void add(Demand& demand, const spec::ExpandedEntry& entry) {
   add(demand.amount, needs, entry.count);
   for (const ResourceKind& kind : kResourceKinds)
     kind.put(demand.most, std::max(kind.get(demand.most), kind.get(needs)));
+  for (const torc::Amount& need : needs.named) {
+    const torc::Amount* there = find_amount(demand.most.named, need.name);
+    if (there == nullptr || there->thousandths < need.thousandths)
+      set_amount(demand.most.named, need);
+  }
   demand.walltime_for = std::max(demand.walltime_for, least_time(needs));
   const bool known =
       std::find(demand.labels.begin(), demand.labels.end(), entry.labels) != demand.labels.end();
@@ -61,7 +66,7 @@ void add_stages(PlanReport& plan, const workflow::LoadedSpec& loaded) {
     const spec::ResourceRequirements& needs = entry_at(loaded, segment.entry).resources;
     stage.jobs += segment.count;
     stage.cpus += segment.count * needs.nodes * needs.cpus;
-    stage.gpus += segment.count * needs.nodes * needs.gpus;
+    stage.gpus += segment.count * needs.nodes * gpu_count(needs);
     if (!stage.parts.empty() && stage.parts.back().entry == segment.entry)
       stage.parts.back().jobs += segment.count;
     else

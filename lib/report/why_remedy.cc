@@ -46,6 +46,7 @@ claim::WorkerInfo worker_here(const workflow::Context& context) {
   info.cpus = machine.cpus;
   info.gpus = static_cast<std::uint32_t>(machine.gpus.size());
   info.memory = machine.memory;
+  info.more.named = exec::named_of(machine);
   const std::string end = context.env("SLURM_JOB_END_TIME").value_or("");
   const std::int64_t seconds = leading_number<std::int64_t>(end).value_or(0);
   if (seconds > 0) info.ends_at = std::chrono::seconds(seconds);
@@ -68,6 +69,9 @@ std::string lacks_of(const claim::JobClass& job_class, const claim::Offer& here)
     add(mismatch::of(kind), fmt::format("{}, and there are {}", show_amount(kind, kind.get(need)),
                                         show_number(kind, kind.get(total))));
   }
+  std::string named = claim::say_lacking(need, total);
+  if (named.starts_with("it needs ")) named.erase(0, 9);
+  add(mismatch::kNamed, named);
   add(mismatch::kTime,
       fmt::format("{}, and {} are left", show_duration(least_time(need)),
                   show_duration(here.remaining.value_or(std::chrono::seconds(0)))));

@@ -127,15 +127,18 @@ void WorkerInquiry::mismatches(const claim::JobClass& job_class,
         }));
   };
   std::vector<std::pair<std::uint64_t, Reason>> found;
-  const auto note = [&](std::uint8_t what, std::string_view kind, std::string text,
+  const auto tell = [&](std::uint64_t n, std::string_view kind, std::string text,
                         std::string remedy) {
-    const std::uint64_t n = count(what);
     if (n == 0) return;
     const std::string who = n < workers.size()
                                 ? fmt::format("{} of {} workers could never", n, workers.size())
                             : n == 1 ? "The only worker could never"
                                      : fmt::format("None of the {} workers could ever", n);
     found.push_back({n, {kind, fmt::format("{} run it: {}.", who, text), std::move(remedy)}});
+  };
+  const auto note = [&](std::uint8_t what, std::string_view kind, std::string text,
+                        std::string remedy) {
+    tell(count(what), kind, std::move(text), std::move(remedy));
   };
   const bool one = workers.size() == 1;
   const std::string have = one ? "that worker has" : "they have";
@@ -174,6 +177,33 @@ void WorkerInquiry::mismatches(const claim::JobClass& job_class,
          fmt::format("it needs {}, and {} at most {}", show_amount(kind, kind.get(need)), have,
                      show_number(kind, kind.get(most))),
          or_set("with more", fmt::format("{}=…", kind.word)));
+  }
+  for (const Amount& a : need.named) {
+    std::uint64_t lacking = 0;
+    claim::Stock most_of_it;
+    for (const claim::Worker& w : workers) {
+      const Resources total = claim::total_of(w.info);
+      const claim::Stock stock = claim::stock_of(total, a.name);
+      if (!w.info.ignores_resources && !claim::could_give(total, a)) ++lacking;
+      if (stock.thousandths > most_of_it.thousandths) most_of_it = stock;
+    }
+    const bool gpus = a.name == kGpus;
+    const std::string start_one =
+        gpus ? "where there are GPUs" : fmt::format("with --resource {}=…", a.name);
+    std::string text;
+    if (most_of_it.thousandths == 0) {
+      text = fmt::format("it needs {} '{}', and no living worker has any",
+                         show_thousandths(a.thousandths), a.name);
+    } else if (most_of_it.by_piece && !is_by_piece(a.thousandths)) {
+      text = fmt::format("it needs {} '{}', which is given as whole pieces or as a part of one",
+                         show_thousandths(a.thousandths), a.name);
+    } else {
+      text = fmt::format("it needs {} '{}', and {} at most {}", show_thousandths(a.thousandths),
+                         a.name, have, show_thousandths(most_of_it.thousandths));
+    }
+    tell(lacking, "resource", std::move(text),
+         fmt::format("start a worker {}: torc worker {}{}", start_one, store_,
+                     gpus ? "" : fmt::format(" --resource {}=…", a.name)));
   }
   const bool learned =
       need.min_time.count() == 0 && claim::learned_time(reader_, job_class).has_value();

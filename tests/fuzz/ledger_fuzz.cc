@@ -33,6 +33,7 @@ NodeHolding holding_of(torc::Decoder& in) {
   h.memory = {in.varint()};
   h.own_memory = {in.varint()};
   h.gpus = in.varint();
+  h.sums = {in.varint(), in.varint()};
   // Of one before the boot, which no worker writes, the table makes no wait at all.
   h.waiting_since = std::max(torc::BootTime(in.svarint()), torc::BootTime{});
   return h;
@@ -47,16 +48,19 @@ NodeMember somebody() {
   m.most_memory = {1000};
   m.pools = {{1, 8, torc::ByteCount{1000}}};
   m.gpus = {{"0", 1}, {"1", 2}};
+  m.sums = {{3, 5000}, {4, 1}};
   return m;
 }
 
 // What anybody may take beside those that are there.
 void check_taking(const NodeMember& member, const std::vector<NodeEntry>& others) {
   const NodeHolding taken =
-      add_free(member, {}, {member.most_cpus, member.most_memory, 64}, others);
+      add_free(member, {}, {member.most_cpus, member.most_memory, 64, {9000, 9000}}, others);
   TORC_MUST(taken.cpus == (taken.cpus - (taken.cpus - member.cpus)));
   TORC_MUST(taken.cpu_count() <= member.most_cpus);
   TORC_MUST(taken.memory <= member.most_memory);
+  for (std::size_t i = 0; i < member.sums.size(); ++i)
+    TORC_MUST(taken.sums[i] <= member.sums[i].most);
   for (const NodeEntry& e : others) TORC_MUST(!taken.cpus.meets(e.holding.cpus));
 }
 

@@ -52,6 +52,8 @@ void forge_member(exec::NodeMember& member, Random& random) {
         {any_number(random), any_small_number(random), ByteCount{any_number(random)}});
   for (std::size_t left = random.below(4); left > 0; --left)
     member.gpus.push_back({std::string(kOrders), any_number(random)});
+  for (std::size_t left = random.below(4); left > 0; --left)
+    member.sums.push_back({any_number(random), any_number(random)});
 }
 
 exec::NodeHolding any_holding(Random& random) {
@@ -60,6 +62,7 @@ exec::NodeHolding any_holding(Random& random) {
   if (random.one_in(2)) holding.memory = {any_number(random)};
   if (random.one_in(2)) holding.own_memory = {any_number(random)};
   if (random.one_in(2)) holding.gpus = any_number(random);
+  if (random.one_in(2)) holding.sums = {any_number(random), any_number(random)};
   if (random.one_in(2))
     holding.waiting_since = BootTime(static_cast<std::int64_t>(any_number(random)));
   return holding;

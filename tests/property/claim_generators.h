@@ -27,6 +27,22 @@ inline std::string any_labels() {
   return kLabels[below(4)];
 }
 
+// Of what an offer has some: "sum" by amount, "piece" one by one, some of a type; and GPUs.
+inline void name_some(Requirement& need) {
+  constexpr std::uint64_t kParts[] = {1, 250, 300, 500, 999};
+  const auto pieces = [&] {
+    if (one_in(6)) return kAllThereIs;
+    return one_in(2) ? kParts[below(5)] : kWhole * (1 + below(2));
+  };
+  if (one_in(2)) set_amount(need.named, {"sum", one_in(6) ? kAllThereIs : 1 + below(3000)});
+  if (one_in(2)) set_amount(need.named, {one_in(2) ? "piece" : "piece/t", pieces()});
+  if (one_in(8)) set_amount(need.named, {"piece", 1500});  // which nobody can give
+  if (one_in(2)) {
+    need.gpus = 0;
+    set_amount(need.named, {one_in(2) ? "gpus" : "gpus/a", pieces()});
+  }
+}
+
 inline JobClass any_class(std::uint64_t limits) {
   JobClass c;
   for (std::uint32_t n = 1; n <= limits; ++n) {
@@ -41,6 +57,7 @@ inline JobClass any_class(std::uint64_t limits) {
   if (one_in(4)) c.need.time_limit = std::chrono::seconds(1 + below(5));
   if (one_in(4)) c.need.min_time = std::chrono::seconds(1 + below(2));
   if (one_in(3)) c.labels = any_labels();
+  if (one_in(4)) name_some(c.need);
   return c;
 }
 
@@ -144,6 +161,39 @@ Plan any_plan(Size size, std::uint64_t first = 1) {
   return plan;
 }
 
+inline void offer_named(Offer& o) {
+  const auto have = [](Amounts& named, const std::string& name, bool counts) {
+    const Amount* there = find_amount(named, name);
+    const std::uint64_t before = there == nullptr ? 0 : there->thousandths;
+    Amount now{name, before + (counts ? kWhole : 0), true};
+    if (there == nullptr && !counts) {
+      named.push_back(now);
+      std::sort(named.begin(), named.end());
+    } else {
+      set_amount(named, now);
+    }
+  };
+  const auto add = [&](const std::string& kind) {
+    const std::uint32_t free = one_in(4) ? 0 : one_in(4) ? 400 : kWhole;
+    o.pieces.push_back({kind, free});
+    if (kind == kGpus) return;
+    have(o.total_more.named, kind, true);
+    have(o.more.named, kind, free == kWhole);
+  };
+  if (one_in(2)) {
+    const std::uint64_t all = 1 + below(5000);
+    o.total_more.named.push_back({"sum", all});
+    o.more.named.push_back({"sum", one_in(2) ? all : below(all + 1)});
+  }
+  for (std::uint64_t n = below(4); n > 0; --n) add(one_in(2) ? "piece" : "piece/t");
+  if (one_in(2)) return;
+  o.gpus = 0;
+  for (std::uint32_t n = 0; n < o.total_gpus; ++n) {
+    add(one_in(2) ? "gpus" : "gpus/a");
+    if (o.pieces.back().free == kWhole) ++o.gpus;
+  }
+}
+
 inline Offer any_offer() {
   Offer o;
   o.total_cpus = static_cast<std::uint32_t>(4 + below(12));
@@ -152,6 +202,7 @@ inline Offer any_offer() {
   o.cpus = one_in(2) ? o.total_cpus : static_cast<std::uint32_t>(below(o.total_cpus + 1));
   o.gpus = one_in(2) ? o.total_gpus : static_cast<std::uint32_t>(below(o.total_gpus + 1));
   o.memory = one_in(2) ? o.total_memory : mebibytes(below((o.total_memory.value >> 20) + 1));
+  if (one_in(2)) offer_named(o);
   o.nodes = one_in(4) ? 2 : 1;
   if (one_in(4)) o.remaining = std::chrono::seconds(below(4));
   if (!one_in(3)) o.scheduler = "a";

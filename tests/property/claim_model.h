@@ -878,7 +878,12 @@ class ClaimModel {
     const auto rank = [&](std::uint64_t id) {
       const Entry& e = jobs_[id];
       const Requirement& need = plan_.classes[e.job_class].need;
-      const auto gpus = -static_cast<std::int64_t>(need.gpus);
+      std::uint64_t all_gpus = need.gpus;
+      for (const Amount& a : need.named) {
+        if (is_named(a.name, "gpus"))
+          all_gpus += a.thousandths == kAllThereIs ? 1 : (a.thousandths + 999) / 1000;
+      }
+      const auto gpus = -static_cast<std::int64_t>(all_gpus);
       const auto runtime = -static_cast<std::int64_t>(
           (need.runtime.count() == 0 ? need.time_limit : need.runtime).count());
       const auto memory = -static_cast<std::int64_t>(need.memory.value);
@@ -913,8 +918,108 @@ class ClaimModel {
     if (c.need.min_time.count() != 0) least = c.need.min_time;
     if (o.remaining && least.count() != 0 && least > *o.remaining) return false;
     if (c.need.nodes > o.nodes) return false;
-    return o.ignore_resources || (c.need.cpus <= o.total_cpus && c.need.gpus <= o.total_gpus &&
-                                  c.need.memory.value <= o.total_memory.value);
+    if (o.ignore_resources) return true;
+    for (const Amount& need : c.need.named) {
+      std::uint64_t pieces = 0;
+      for (const Piece& p : o.pieces) pieces += is_named(p.kind, need.name) ? 1 : 0;
+      if (need.name == "gpus") pieces = o.total_gpus;
+      std::uint64_t sum = 0;
+      for (const Amount& a : o.total_more.named)
+        if (a.name == need.name && !a.by_piece) sum = a.thousandths;
+      const std::uint64_t n = need.thousandths;
+      if (n == kAllThereIs ? pieces + sum == 0
+          : sum > 0        ? n > sum
+          : n < 1000       ? pieces == 0
+                           : n % 1000 != 0 || n / 1000 > pieces)
+        return false;
+    }
+    return c.need.cpus <= o.total_cpus && c.need.gpus <= o.total_gpus &&
+           c.need.memory.value <= o.total_memory.value;
+  }
+
+  static bool is_named(const std::string& kind, const std::string& name) {
+    return kind == name || kind.substr(0, kind.find('/')) == name;
+  }
+
+  // What is free of it while jobs are granted one by one.
+  struct NamedModel {
+    std::map<std::string, std::uint64_t> sums;
+    std::map<std::string, std::uint64_t> all_sums;
+    std::vector<Piece> pieces;
+
+    // How many pieces of that name are free and whole, and there at all.
+    [[nodiscard]] std::uint64_t whole(const std::string& name) const {
+      return static_cast<std::uint64_t>(std::count_if(pieces.begin(), pieces.end(), [&](auto& p) {
+        return p.free == 1000 && is_named(p.kind, name);
+      }));
+    }
+    [[nodiscard]] std::uint64_t all(const std::string& name) const {
+      return static_cast<std::uint64_t>(std::count_if(
+          pieces.begin(), pieces.end(), [&](auto& p) { return is_named(p.kind, name); }));
+    }
+    void take_whole(const std::string& name, std::uint64_t n) {
+      // Those without a type first.
+      for (const bool exact : {true, false}) {
+        for (Piece& p : pieces) {
+          if (n == 0 || p.free != 1000 || !is_named(p.kind, name)) continue;
+          if ((p.kind == name) != exact) continue;
+          p.free = 0;
+          --n;
+        }
+      }
+    }
+    // The fullest that has room; a whole one where none is shared. False: there is none.
+    bool take_part(const std::string& name, std::uint32_t part) {
+      Piece* best = nullptr;
+      for (Piece& p : pieces) {
+        if (!is_named(p.kind, name) || p.free < part || p.free == 1000) continue;
+        if (best == nullptr || p.free < best->free) best = &p;
+      }
+      for (const bool exact : {true, false}) {
+        for (Piece& p : pieces) {
+          if (best != nullptr || p.free != 1000 || !is_named(p.kind, name)) continue;
+          if ((p.kind == name) == exact) best = &p;
+        }
+      }
+      if (best == nullptr) return false;
+      best->free -= part;
+      return true;
+    }
+    bool take(const Requirement& need) {
+      for (const Amount& a : need.named) {
+        const std::uint64_t n = a.thousandths;
+        if (const auto sum = sums.find(a.name); sum != sums.end()) {
+          const std::uint64_t wanted = n == kAllThereIs ? all_sums[a.name] : n;
+          if (sum->second < wanted) return false;
+          sum->second -= wanted;
+        } else if (n == kAllThereIs) {
+          if (all(a.name) == 0 || whole(a.name) != all(a.name)) return false;
+          take_whole(a.name, all(a.name));
+        } else if (n < 1000) {
+          if (!take_part(a.name, static_cast<std::uint32_t>(n))) return false;
+        } else {
+          if (n % 1000 != 0 || whole(a.name) < n / 1000) return false;
+          take_whole(a.name, n / 1000);
+        }
+      }
+      if (whole("gpus") < need.gpus) return false;
+      take_whole("gpus", need.gpus);
+      return true;
+    }
+  };
+  [[nodiscard]] static NamedModel named_in(const Offer& o) {
+    NamedModel m;
+    for (const Amount& a : o.more.named)
+      if (!a.by_piece) m.sums[a.name] = a.thousandths;
+    for (const Amount& a : o.total_more.named)
+      if (!a.by_piece) m.all_sums[a.name] = a.thousandths;
+    m.pieces = o.pieces;
+    // Where none is told, all are alike: those in use are there, too.
+    if (m.all("gpus") == 0) {
+      for (std::uint32_t i = 0; i < o.total_gpus; ++i)
+        m.pieces.push_back({"gpus", i < o.gpus ? 1000U : 0U});
+    }
+    return m;
   }
 
   void grant(const Exchange& request, const Offer& offer, std::uint64_t sequence,
@@ -923,7 +1028,8 @@ class ClaimModel {
     std::int64_t gpus = offer.gpus;
     auto memory = static_cast<std::int64_t>(offer.memory.value);
     bool whole = offer.cpus == offer.total_cpus && offer.gpus == offer.total_gpus &&
-                 offer.memory == offer.total_memory;
+                 offer.memory == offer.total_memory && offer.more.named == offer.total_more.named;
+    NamedModel named = named_in(offer);
     const auto has = held_by(request.worker);
     bool idle = has.empty() && ending_by(request.worker).empty();
     bool has_suspects_only =
@@ -942,6 +1048,10 @@ class ClaimModel {
         if (need.cpus > cpus || need.gpus > gpus ||
             static_cast<std::int64_t>(need.memory.value) > memory)
           continue;
+        NamedModel after = named;
+        if (need.nodes == 1 && !after.take(need)) continue;
+        if (need.nodes > 1) after = NamedModel{};
+        named = after;
         cpus = need.nodes > 1 ? 0 : cpus - need.cpus;
         gpus = need.nodes > 1 ? 0 : gpus - need.gpus;
         memory = need.nodes > 1 ? 0 : memory - static_cast<std::int64_t>(need.memory.value);
@@ -961,6 +1071,8 @@ class ClaimModel {
     for (std::uint64_t id : queue()) {
       if (left == 0) break;
       if (is_suspected(job(id))) continue;
+      // What has a name is kept by nobody for later.
+      if (!plan_.classes[jobs_[id].job_class].need.named.empty()) continue;
       if (!ever_fits(id, offer) || !has_slot(id) || !can_pay(id, request.worker)) continue;
       const auto& wants = plan_.classes[jobs_[id].job_class].limits;
       if (std::any_of(wants.begin(), wants.end(), [&](const LimitShare& share) {

@@ -1,6 +1,7 @@
 // torc node: which workers hold what of this node, and what is free.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "bin/flags.h"
 #include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
+#include "lib/base/text/quote.h"
 #include "lib/base/text/table.h"
 #include "lib/exec/node/node_ledger.h"
 #include "lib/report/job_view.h"
@@ -24,12 +26,18 @@ struct NodeOptions {
 
 using nlohmann::ordered_json;
 
-std::vector<std::string> gpus_in(const exec::NodeMember& member, std::uint64_t held) {
+constexpr std::uint64_t kAllPieces = ~std::uint64_t{0};
+
+std::vector<std::string> pieces_in(const exec::NodeMember& member, std::uint64_t held, bool gpus) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < member.gpus.size(); ++i) {
-    if ((held >> i & 1) != 0) names.push_back(member.gpus[i].name);
+    if ((held >> i & 1) != 0 && member.gpus[i].is_gpu() == gpus)
+      names.push_back(member.gpus[i].name);
   }
   return names;
+}
+std::vector<std::string> gpus_in(const exec::NodeMember& member, std::uint64_t held) {
+  return pieces_in(member, held, true);
 }
 
 std::string joined(const std::vector<std::string>& names) {
@@ -47,14 +55,15 @@ ordered_json amounts(std::uint64_t cpus, ByteCount memory, const std::vector<std
 ordered_json amounts(const exec::NodeMember& member, const exec::NodeHolding& h) {
   ordered_json out = amounts(h.cpu_count(), h.memory + h.own_memory, gpus_in(member, h.gpus));
   out["cpu_list"] = json_or_null(exec::show(h.cpus));
+  out["piece_list"] =
+      json_or_null(fmt::format("{}", fmt::join(pieces_in(member, h.gpus, false), ",")));
   return out;
 }
 
 ordered_json record_of(const exec::NodeEntry& e, BootTime now) {
   const exec::NodeMember& m = e.member;
   const BootTime since = e.holding.waiting_since;
-  std::vector<std::string> gpus;
-  for (const exec::NodeGpu& gpu : m.gpus) gpus.push_back(gpu.name);
+  const std::vector<std::string> gpus = gpus_in(m, kAllPieces);
   return {{"pid", m.watchdog.pid},
           {"store", m.store},
           {"joined_at", json_seconds(m.since)},
@@ -65,22 +74,27 @@ ordered_json record_of(const exec::NodeEntry& e, BootTime now) {
 }
 
 void print_table(const App& app, const std::vector<exec::NodeEntry>& workers) {
-  Table table({{"pid", Align::right},
-               {"CPUs", Align::right},
-               {"memory", Align::right},
-               {"GPUs"},
-               {"since"},
-               {"state"},
-               {"store"}});
+  const bool named = std::ranges::any_of(workers, [](const exec::NodeEntry& e) {
+    return !pieces_in(e.member, kAllPieces, false).empty();
+  });
+  std::vector<Table::Column> columns = {
+      {"pid", Align::right}, {"CPUs", Align::right}, {"memory", Align::right}, {"GPUs"}};
+  if (named) columns.push_back({"pieces"});
+  columns.insert(columns.end(), {{"since"}, {"state"}, {"store"}});
+  Table table(std::move(columns));
   for (const exec::NodeEntry& e : workers) {
     const exec::NodeMember& m = e.member;
     const exec::NodeHolding& h = e.holding;
-    table.add({std::to_string(m.watchdog.pid), fmt::format("{}/{}", h.cpu_count(), m.most_cpus),
-               show_bytes(h.memory + h.own_memory), joined(gpus_in(m, h.gpus)), show_time(m.since),
-               m.overcommits                   ? "overcommits"
-               : h.waiting_since != BootTime{} ? "waits"
-                                               : "works",
-               workflow::shown_path(app, m.store)});
+    std::vector<std::string> cells = {
+        std::to_string(m.watchdog.pid), fmt::format("{}/{}", h.cpu_count(), m.most_cpus),
+        show_bytes(h.memory + h.own_memory), joined(gpus_in(m, h.gpus))};
+    if (named) cells.push_back(printable(joined(pieces_in(m, h.gpus, false))));
+    cells.insert(cells.end(), {show_time(m.since),
+                               m.overcommits                   ? "overcommits"
+                               : h.waiting_since != BootTime{} ? "waits"
+                                                               : "works",
+                               workflow::shown_path(app, m.store)});
+    table.add(std::move(cells));
   }
   say(app.out, "{}", table.text());
 }

@@ -26,6 +26,11 @@ void add_worker_flags(Command& c, worker::WorkerOptions& o) {
       .between(std::uint64_t{1}, kMostCpus);
   c.option("--memory", o.memory, parse_bytes, "memory to use, e.g. 16g").value("SIZE");
   c.option("--num-gpus", o.gpus, "GPUs to use, at most those found").value("N");
+  c.option("--resource", o.resources,
+           "what this node has besides: an amount (scratch_gb=500), pieces (port=8000-8009, "
+           "fpga=[a,b]), or what its GPUs are (gpus/a100=2)")
+      .value("NAME=…")
+      .one_at_a_time();
   c.option("--max-parallel-jobs", o.max_parallel_jobs,
            "run at most N jobs at a time and ignore what they need")
       .value("N")

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "lib/base/labels.h"
 
@@ -71,12 +72,17 @@ std::uint8_t mismatches_of(const JobClass& job_class, const Offer& offer) {
   for_shared([&](const ResourceKind& kind) {
     note(kind.get(need) > kind.get(total), mismatch::of(kind));
   });
+  note(!need.named.empty() && !could_give_named(total, need), mismatch::kNamed);
   return found;
 }
 
 Capacity free_capacity(const Offer& offer) {
   const Resources left = free_of(offer);
-  return {left, left == total_of(offer), Alone::no, false};
+  return {left, left == total_of(offer), Alone::no, false, offer.pieces};
+}
+
+bool may_be_prefetched(const JobClass& job_class) {
+  return job_class.alone == Alone::no && job_class.need.named.empty();
 }
 
 std::uint64_t how_many_fit(const JobClass& job_class, const Capacity& free, const Offer& offer) {
@@ -89,7 +95,8 @@ std::uint64_t how_many_fit(const JobClass& job_class, const Capacity& free, cons
   for_shared([&](const ResourceKind& kind) {
     fitting = std::min(fitting, quotient(kind.get(free.left), kind.get(need)));
   });
-  return fitting;
+  if (need.named.empty() || fitting == 0) return fitting;
+  return std::min(fitting, how_many_named_fit(need, {free.left, total_of(offer), free.pieces}));
 }
 
 void occupy(Capacity& free, const JobClass& job_class, std::uint64_t jobs, const Offer& offer) {
@@ -105,9 +112,15 @@ void occupy(Capacity& free, const JobClass& job_class, std::uint64_t jobs, const
     free = Capacity{no_resources(), false, Alone::no, false};
     return;
   }
+  const bool named = !need.named.empty() || (need.gpus > 0 && !free.pieces.empty());
   for_shared([&](const ResourceKind& kind) {
     kind.put(free.left, kind.get(free.left) - kind.get(need) * jobs);
   });
+  if (!named) return;
+  Room room{std::move(free.left), total_of(offer), std::move(free.pieces)};
+  occupy_named(room, need, jobs);
+  free.left = std::move(room.left);
+  free.pieces = std::move(room.pieces);
 }
 
 bool could_fit(const JobClass& job_class, const Offer& offer) {

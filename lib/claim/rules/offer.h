@@ -10,6 +10,7 @@
 #include "lib/base/units.h"
 #include "lib/claim/rules/job.h"
 #include "lib/claim/rules/plan.h"
+#include "lib/claim/rules/room.h"
 #include "lib/claim/rules/worker.h"
 
 namespace torc::claim {
@@ -24,6 +25,7 @@ struct Offer {
   std::uint32_t total_gpus = 0;
   ByteCount total_memory;
   Resources total_more = no_resources();
+  std::vector<Piece> pieces = {};  // of total_more that are given one by one, see Room
   std::uint32_t nodes = 1;
   // Expected until all that it runs and has claimed has ended, by declared runtimes; 0: it has
   // nothing; none: not known.
@@ -56,6 +58,7 @@ inline constexpr std::uint8_t kTime = 8;
 inline constexpr std::uint8_t kCpus = 16;
 inline constexpr std::uint8_t kMemory = 32;
 inline constexpr std::uint8_t kGpus = 64;
+inline constexpr std::uint8_t kNamed = 128;  // something of Resources::named
 [[nodiscard]] std::uint8_t of(const ResourceKind& shared);
 }  // namespace mismatch
 // 0: could_fit().
@@ -76,8 +79,12 @@ struct Capacity {
   // What it has, and was granted, lets a job be as alone as that.
   Alone leaves = Alone::no;
   bool taken_whole = false;  // a suspect was granted: nothing runs beside it
+  std::vector<Piece> pieces = {};
 };
 [[nodiscard]] Capacity free_capacity(const Offer& offer);
+// Whether a job of the class may wait on a worker for others to end. What has a name is scarce:
+// whoever has it free may have such a job, and nobody keeps one beside it.
+[[nodiscard]] bool may_be_prefetched(const JobClass& job_class);
 // How many jobs of the class fit into `free` now; UINT64_MAX: as many as you like.
 [[nodiscard]] std::uint64_t how_many_fit(const JobClass& job_class, const Capacity& free,
                                          const Offer& offer);

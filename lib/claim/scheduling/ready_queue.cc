@@ -14,9 +14,9 @@ std::array<std::uint64_t, 3> size_of(const Requirement& need, SortMethod sort) {
     case SortMethod::none:
       return {};
     case SortMethod::gpus_runtime_memory:
-      return {need.gpus, runtime, need.memory.value};
+      return {gpu_count(need), runtime, need.memory.value};
     case SortMethod::gpus_memory_runtime:
-      return {need.gpus, need.memory.value, runtime};
+      return {gpu_count(need), need.memory.value, runtime};
   }
   return {};
 }
@@ -139,7 +139,7 @@ bool ReadyHeads::is_eligible(const Head& head, const Capacity* free) const {
   if (head.gang) return true;
   if (gangs_ != nullptr && !gangs_->lets(head.runtime)) return false;
   return free != nullptr ? how_many_fit(head.job_class, *free, offer_) > 0
-                         : head.job_class.alone == Alone::no;
+                         : may_be_prefetched(head.job_class);
 }
 
 ReadyHeads::Head* ReadyHeads::next(const Capacity* free) {

@@ -282,7 +282,7 @@ std::optional<JobClass> decode_class(std::string_view value) {
     if (alone > static_cast<std::uint8_t>(Alone::entirely)) return std::nullopt;
     c.alone = static_cast<Alone>(alone);
   }
-  read_later_resources(in, c.need);
+  if (!read_later_resources(in, c.need)) return std::nullopt;
   return in.whole(c);
 }
 

@@ -196,7 +196,7 @@ std::optional<Worker> decode_worker(std::string_view value) {
   info.lease_heartbeat = in.seconds();
   info.claims_from = in.wall_time();
   if ((serves & 8U) != 0 && !(info.bell = take_bell(in))) return std::nullopt;
-  read_later_resources(in, info.more);
+  if (!read_later_resources(in, info.more)) return std::nullopt;
   return in.whole(std::move(w));
 }
 

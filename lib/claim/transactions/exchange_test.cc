@@ -105,6 +105,70 @@ TEST(Claim, a_job_is_started_where_its_least_time_is_left) {
   EXPECT_FALSE(is_granted(2h, 0s, 11min));
 }
 
+Plan plan_with_names(const std::vector<Amounts>& needs, std::uint64_t jobs = 1) {
+  Plan plan;
+  plan.name = "named";
+  std::uint64_t next = 1;
+  for (const Amounts& named : needs) {
+    JobClass c;
+    c.need.named = named;
+    Template t;
+    t.first = JobId{next};
+    t.count = jobs;
+    t.job_class = static_cast<std::uint32_t>(plan.classes.size());
+    next += jobs;
+    plan.classes.push_back(c);
+    plan.templates.push_back(t);
+  }
+  return plan;
+}
+
+Offer offer_with_names() {
+  Offer offer = TestWorkflow::offer(16);
+  offer.gpus = offer.total_gpus = 2;
+  offer.pieces = {{"gpus/a100"}, {"gpus"}, {"port"}, {"port"}};
+  offer.total_more.named =
+      offer.more.named = {{"gpus/a100", 1000, true}, {"port", 2000, true}, {"scratch", 5000}};
+  return offer;
+}
+
+TEST(Claim, jobs_get_what_has_a_name_as_long_as_there_is_some) {
+  TestWorkflow wf(plan_with_names({{{"port", 1000}}, {{"scratch", 2000}}, {{"gpus", 500}}}, 5));
+  // Two ports, two parts of the sum, four halves of GPUs.
+  EXPECT_EQ(ids(wf.claim(wf.join(), offer_with_names())), (Ids{1, 2, 6, 7, 11, 12, 13, 14}));
+}
+
+TEST(Claim, who_has_none_of_it_gets_no_job_that_needs_it) {
+  TestWorkflow wf(plan_with_names({{{"port", 1000}}, {{"gpus/a100", 1000}}, {}}));
+  EXPECT_EQ(ids(wf.claim(wf.join(), TestWorkflow::offer(8))), (Ids{3}));
+}
+
+TEST(Claim, a_gpu_of_a_type_is_for_who_asks_for_it_first) {
+  Plan plan = plan_with_names({{}, {{"gpus/a100", 1000}}, {}});
+  plan.classes[0].need.gpus = plan.classes[2].need.gpus = 1;
+  plan.templates[1].priority = -1;
+  plan.templates[2].priority = -2;
+  TestWorkflow wf(plan);
+  EXPECT_EQ(ids(wf.claim(wf.join(), offer_with_names())), (Ids{1, 2}));
+}
+
+TEST(Claim, what_has_a_name_is_not_claimed_ahead) {
+  TestWorkflow wf(plan_with_names({{{"port", 1000}}, {}}, 4));
+  Offer offer = offer_with_names();
+  offer.max_jobs = 3;
+  offer.prefetch = 10;
+  EXPECT_EQ(ids(wf.claim(wf.join(), offer)), (Ids{1, 2, 5, 6, 7, 8}));
+}
+
+TEST(Claim, a_job_of_several_nodes_wants_nodes_that_have_what_it_names) {
+  Plan plan = plan_with_names({{{"port", 2000}}, {{"port", 3000}}});
+  for (JobClass& c : plan.classes) c.need.nodes = 2;
+  TestWorkflow wf(plan);
+  Offer offer = offer_with_names();
+  offer.nodes = 2;
+  EXPECT_EQ(ids(wf.claim(wf.join(), offer)), (Ids{1}));
+}
+
 TEST(Claim, a_job_of_several_nodes_wants_the_whole_worker) {
   Plan plan = plan_of({{2, 1}, {4, 0}});
   plan.classes.resize(2);

@@ -1,5 +1,6 @@
 #include "lib/claim/transactions/override.h"
 
+#include <algorithm>
 #include <map>
 
 #include "lib/claim/scheduling/ledger.h"
@@ -12,6 +13,15 @@ namespace torc::claim {
 JobClass Setting::applied_to(JobClass c) const {
   for (const ResourceKind& kind : kResourceKinds) {
     if (const auto set = needs.find(kind.word); set != needs.end()) kind.put(c.need, set->second);
+  }
+  // Which of them, and what part of one, was said of the number before.
+  if (needs.contains("gpus") || std::ranges::any_of(named, [](const Amount& a) {
+        return is_gpu(a.name) && a.thousandths > 0;
+      }))
+    std::erase_if(c.need.named, [](const Amount& a) { return is_gpu(a.name); });
+  for (const Amount& a : named) {
+    if (is_gpu(a.name)) c.need.gpus = 0;
+    set_amount(c.need.named, a);
   }
   if (needs.contains("runtime")) c.learns_from = 0;  // a person knows better
   if (labels) c.labels = *labels;

@@ -19,6 +19,7 @@ namespace torc::claim {
 struct Setting {
   std::optional<std::int32_t> priority;
   std::map<std::string_view, std::uint64_t> needs;  // by the word of a ResourceKind
+  Amounts named = {};                               // an amount of 0: nothing of it
   std::optional<std::string> labels;                // as lib/base/labels.h writes them
   std::optional<std::string> scheduler;             // empty: any worker
   [[nodiscard]] JobClass applied_to(JobClass job_class) const;

@@ -41,6 +41,21 @@ TEST_F(Override, a_job_in_the_middle_of_a_sweep_can_go_first) {
   EXPECT_EQ(ids(wf.claim(worker, 4)), (std::vector<std::uint64_t>{5, 6, 1, 2}));
 }
 
+TEST(Setting, a_number_of_gpus_takes_the_place_of_a_part_or_a_type_and_the_other_way_round) {
+  JobClass c;
+  c.need.named = {{"gpus/a100", 2000}, {"port", 1000}};
+  Setting s;
+  s.needs["gpus"] = 3;
+  c = s.applied_to(c);
+  EXPECT_EQ(c.need.gpus, 3U);
+  EXPECT_EQ(c.need.named, (Amounts{{"port", 1000}}));
+  Setting part;
+  part.named = {{"gpus", 250}};
+  c = part.applied_to(c);
+  EXPECT_EQ(c.need.gpus, 0U);
+  EXPECT_EQ(c.need.named, (Amounts{{"gpus", 250}, {"port", 1000}}));
+}
+
 TEST_F(Override, what_is_so_already_is_left_alone) {
   EXPECT_EQ(set(range(1, 10), priority(0)).total(), 0U);
   set(range(3, 1), priority(9));

@@ -7,7 +7,7 @@
 
 #include "lib/base/number.h"
 #include "lib/exec/machine/cgroup.h"
-#include "lib/exec/machine/gpus.h"
+#include "lib/exec/machine/gpu_models.h"
 #include "lib/exec/machine/procfs.h"
 
 namespace torc::exec {
@@ -131,6 +131,19 @@ std::vector<SlurmShare> slurm_shares(const GetEnv& env, std::uint32_t cpus) {
   return shares;
 }
 
+Amounts named_of(const Machine& machine) {
+  Amounts named = machine.sums;
+  const auto count = [&](const std::string& kind) {
+    const Amount* there = find_amount(named, kind);
+    set_amount(named, {kind, (there == nullptr ? 0 : there->thousandths) + kWhole, true});
+  };
+  for (const std::string& kind : machine.gpu_kinds) {
+    if (kind != kGpus) count(kind);
+  }
+  for (const MachinePiece& piece : machine.pieces) count(piece.kind);
+  return named;
+}
+
 Machine detect(const GetEnv& env, const std::string& root_directory) {
   const std::string root = root_directory == "/" ? "" : root_directory;
   Machine machine;
@@ -157,6 +170,7 @@ Machine detect(const GetEnv& env, const std::string& root_directory) {
   machine.memory_from = memory.from;
 
   Gpus gpus = find_gpus(env, root);
+  machine.gpu_kinds = kinds_of(gpus, env, root);
   machine.gpus = std::move(gpus.ids);
   machine.gpu_variable = std::move(gpus.variable);
   machine.gpus_from = std::move(gpus.from);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/base/amounts.h"
 #include "lib/base/result.h"
 #include "lib/base/units.h"
 
@@ -15,6 +16,12 @@ namespace torc::exec {
 
 // Reads an environment variable; nullopt when unset. Comes from main.
 using GetEnv = std::function<std::optional<std::string>(std::string_view)>;
+
+// What is handed out one by one, beside GPUs: a port, an FPGA.
+struct MachinePiece {
+  std::string kind;  // the name of the resource, perhaps with a type
+  std::string id;    // by which a job knows it
+};
 
 struct Machine {
   std::string host;
@@ -24,10 +31,16 @@ struct Machine {
       gpus;  // ids as the visible-devices variable names them: "0", "1" or "GPU-…" UUIDs
   std::string gpu_variable;  // CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES or ZE_AFFINITY_MASK;
                              // empty: no GPU
-  std::string cpus_from;     // where each number comes from, for `torc worker`'s first line
+  std::vector<std::string> gpu_kinds;  // of each of `gpus`: "gpus/a100", or "gpus"; none: not known
+  std::vector<MachinePiece> pieces;    // that it was told of
+  Amounts sums;                        // the same, of what is shared out by amount
+  std::string cpus_from;  // where each number comes from, for `torc worker`'s first line
   std::string memory_from;
   std::string gpus_from;
 };
+
+// What it has that has a name, as stores keep it.
+[[nodiscard]] Amounts named_of(const Machine& machine);
 
 // `root` is "/" but for tests, which pass a directory with their own proc, sys and dev.
 [[nodiscard]] Machine detect(const GetEnv& env, const std::string& root = "/");

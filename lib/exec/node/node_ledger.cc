@@ -252,12 +252,18 @@ NodeLedger::Taken Ledger::take(const NodeAmount& want) {
   if (file_->lost()) return done({false, now + kBusy});  // of others nothing may have been seen
   const std::uint32_t before = mine_.holding.cpu_count();
   NodeHolding more = add_free(mine_.member, mine_.holding, want, others);
+  const auto has_sums = [&] {
+    for (std::size_t i = 0; i < want.sums.size(); ++i)
+      if (more.sums[i] - mine_.holding.sums[i] != want.sums[i]) return false;
+    return true;
+  };
   const auto is_complete = [&] {
     return more.cpu_count() - before == want.cpus &&
            more.memory + more.own_memory ==
                mine_.holding.memory + mine_.holding.own_memory + want.memory &&
            std::popcount(more.gpus) - std::popcount(mine_.holding.gpus) ==
-               static_cast<int>(want.gpus);
+               static_cast<int>(want.gpus) &&
+           has_sums();
   };
   if (!is_complete()) {
     const std::size_t count = others.size();
@@ -281,8 +287,9 @@ NodeHolding Ledger::could_hold() const {
   std::vector<NodeEntry> all = others();
   std::erase_if(all, [](const NodeEntry& e) { return is_gone(e.member); });
   const NodeMember& m = mine_.member;
-  return add_free(m, mine_.holding,
-                  {m.most_cpus, m.most_memory, static_cast<std::uint32_t>(m.gpus.size())}, all);
+  NodeAmount want{m.most_cpus, m.most_memory, static_cast<std::uint32_t>(m.gpus.size())};
+  want.sums.fill(kAllThereIs);
+  return add_free(m, mine_.holding, want, all);
 }
 
 void Ledger::keep(const NodeHolding& rest) {

@@ -16,6 +16,8 @@ namespace torc::exec {
 namespace {
 
 constexpr std::size_t kMostPools = 24;
+// A sum is written as a pool of so many CPUs: nobody of an earlier version is a member of it.
+constexpr std::uint32_t kIsSum = UINT32_MAX;
 constexpr std::size_t kLongestStore = 512;
 constexpr std::size_t kLongestGpu = 40;  // "MIG-" and a UUID
 
@@ -167,6 +169,18 @@ void apply_flags(NodeMember& member, const Machine& told) {
   if (member.gpus.size() > told.gpus.size()) member.gpus.resize(told.gpus.size());
 }
 
+void add_named(NodeMember& member, const Machine& told) {
+  for (const MachinePiece& piece : told.pieces) {
+    if (member.gpus.size() == NodeMember::kMostGpus) break;
+    const std::string name = piece.kind + "=" + piece.id;
+    member.gpus.push_back({name.substr(0, kLongestGpu), hash_of("resource " + name)});
+  }
+  for (const Amount& sum : told.sums) {
+    if (member.sums.size() == NodeMember::kMostSums) break;
+    member.sums.push_back({hash_of("resource " + sum.name), sum.thousandths});
+  }
+}
+
 void let_overcommit(NodeMember& member) {
   member.overcommits = true;
   member.own_cpus = member.most_cpus;
@@ -174,6 +188,7 @@ void let_overcommit(NodeMember& member) {
   member.cpus = {};
   member.pools.clear();
   for (NodeGpu& gpu : member.gpus) gpu.identity = 0;
+  for (NodeSum& sum : member.sums) sum.key = 0;
 }
 
 std::string encode(const NodeMember& m) {
@@ -183,8 +198,13 @@ std::string encode(const NodeMember& m) {
   out.svarint(m.since.count()).text(std::string_view(m.store).substr(0, kLongestStore));
   for (const std::uint64_t word : m.cpus.words) out.varint(word);
   out.varint(m.most_cpus).varint(m.most_memory.value).varint(m.own_cpus);
-  out.varint(m.own_memory.value).u8(m.overcommits ? 1 : 0).varint(m.pools.size());
-  for (const NodePool& pool : m.pools) {
+  const std::size_t sums = std::min(m.sums.size(), NodeMember::kMostSums);
+  const std::size_t pools = std::min(m.pools.size(), kMostPools - sums);
+  out.varint(m.own_memory.value).u8(m.overcommits ? 1 : 0).varint(pools + sums);
+  for (std::size_t i = 0; i < sums; ++i)
+    out.be64(m.sums[i].key).varint(std::uint64_t{kIsSum} + 1).varint(m.sums[i].most + 1);
+  for (std::size_t i = 0; i < pools; ++i) {
+    const NodePool& pool = m.pools[i];
     // Shifted by one: 0 is "no limit".
     out.be64(pool.key).varint(pool.cpus ? std::uint64_t{*pool.cpus} + 1 : 0);
     out.varint(pool.memory ? pool.memory->value + 1 : 0);
@@ -215,6 +235,10 @@ std::optional<NodeMember> decode_member(std::string_view bytes) {
     NodePool pool{in.be64(), {}, {}};
     if (const auto cpus = in.varint(); cpus > 0) pool.cpus = static_cast<std::uint32_t>(cpus - 1);
     if (const auto memory = in.varint(); memory > 0) pool.memory = ByteCount{memory - 1};
+    if (pool.cpus == kIsSum && pool.memory && m.sums.size() < NodeMember::kMostSums) {
+      m.sums.push_back({pool.key, pool.memory->value});
+      continue;
+    }
     m.pools.push_back(pool);
   }
   const std::uint64_t gpus = in.varint();

@@ -43,8 +43,17 @@ struct NodePool {
 };
 
 struct NodeGpu {
+  // No GPU's name has a '=': what else is handed out by the piece is called "port=8000".
+  [[nodiscard]] bool is_gpu() const { return name.find('=') == std::string::npos; }
   std::string name;            // as the visible-devices variable has it
   std::uint64_t identity = 0;  // equal for the same device; 0: shared with nobody
+};
+
+// What the workers of a node share out by amount, as some of them were told.
+struct NodeSum {
+  std::uint64_t key = 0;   // hash of its name; 0: shared with nobody
+  std::uint64_t most = 0;  // thousandths
+  bool operator==(const NodeSum&) const = default;
 };
 
 struct NodeMember {
@@ -61,9 +70,13 @@ struct NodeMember {
   ByteCount own_memory;
   bool overcommits = false;  // all of it is
   std::vector<NodePool> pools;
-  std::vector<NodeGpu> gpus;  // at most kMostGpus; further ones are not handed out
+  // At most kMostGpus; further ones are not handed out. Behind the GPUs whatever else is handed out
+  // by the piece: to workers of earlier versions these are GPUs that they do not have.
+  std::vector<NodeGpu> gpus;
+  std::vector<NodeSum> sums;  // at most kMostSums
 
   static constexpr std::size_t kMostGpus = 64;
+  static constexpr std::size_t kMostSums = 8;
 };
 
 // Where the ledger of a node is looked for.
@@ -80,6 +93,8 @@ struct NodePlace {
                                          const std::string& root = "/");
 // What flags made of it: a larger number than was granted is the worker's own.
 void apply_flags(NodeMember& member, const Machine& told);
+// What has a name, behind the GPUs.
+void add_named(NodeMember& member, const Machine& told);
 // It minds nobody, and nobody minds it.
 void let_overcommit(NodeMember& member);
 

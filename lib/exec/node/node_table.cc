@@ -28,7 +28,10 @@ constexpr std::size_t kMostText = (kCopies - kMemberText) * 8;
 // Words of a copy of a holding.
 constexpr std::size_t kCpus = 6;
 constexpr std::size_t kCheck = kCpus + CpuSet::kMost / 64;
-static_assert(kCheck < kCopyWords);
+// Behind what the first versions wrote, with a checksum of its own: they leave it as it is.
+constexpr std::size_t kSums = kCheck + 1;
+constexpr std::size_t kSumsCheck = kSums + NodeMember::kMostSums;
+static_assert(kSumsCheck < kCopyWords);
 
 constexpr int kMostReads = 100;
 
@@ -41,12 +44,19 @@ std::size_t place(std::size_t slot) {
   return (slot + 1) * NodeTable::kSlotWords;
 }
 
-using Copy = std::array<std::uint64_t, kCheck + 1>;
+using Copy = std::array<std::uint64_t, kSumsCheck + 1>;
 
 std::uint64_t check_of(const Copy& copy, std::uint64_t generation) {
   std::uint64_t hash = mixed(kMagic, generation);
   for (std::size_t i = 0; i < kCheck; ++i) hash = mixed(hash, copy[i]);
   return hash;
+}
+
+// Of the sums, with the copy that they belong to. Never 0: that is of a copy without any.
+std::uint64_t sums_check_of(const Copy& copy) {
+  std::uint64_t hash = mixed(kMagic, copy[kCheck]);
+  for (std::size_t i = kSums; i < kSumsCheck; ++i) hash = mixed(hash, copy[i]);
+  return hash | 1;
 }
 
 // None is before the boot: differences to now can be reckoned.
@@ -64,6 +74,10 @@ Copy to_copy(const NodeHolding& h, std::uint64_t sequence, std::uint64_t generat
   copy[5] = static_cast<std::uint64_t>(h.waiting_since.count());
   std::copy(h.cpus.words.begin(), h.cpus.words.end(), copy.begin() + kCpus);
   copy[kCheck] = check_of(copy, generation);
+  if (h.sums != NodeSums{}) {
+    std::copy(h.sums.begin(), h.sums.end(), copy.begin() + kSums);
+    copy[kSumsCheck] = sums_check_of(copy);
+  }
   return copy;
 }
 
@@ -75,6 +89,8 @@ NodeHolding from_copy(const Copy& copy) {
   h.gpus = copy[4];
   h.waiting_since = time_of(copy[5]);
   std::copy_n(copy.begin() + kCpus, h.cpus.words.size(), h.cpus.words.begin());
+  if (copy[kSumsCheck] == sums_check_of(copy))
+    std::copy_n(copy.begin() + kSums, h.sums.size(), h.sums.begin());
   return h;
 }
 
@@ -166,6 +182,28 @@ void add_gpus(const NodeMember& member, NodeHolding& holding, std::uint32_t want
   }
 }
 
+// What those hold who share it.
+std::uint64_t used_of_sum(std::uint64_t key, const std::vector<NodeEntry>& others) {
+  std::uint64_t used = 0;
+  for (const NodeEntry& e : others) {
+    for (std::size_t i = 0; i < e.member.sums.size(); ++i) {
+      // Whatever is written there, the sum stays a number.
+      if (e.member.sums[i].key == key) used += std::min(e.holding.sums[i], kAllThereIs);
+    }
+  }
+  return used;
+}
+
+void add_sums(const NodeMember& member, NodeHolding& holding, const NodeSums& want,
+              const std::vector<NodeEntry>& others) {
+  for (std::size_t i = 0; i < member.sums.size() && i < want.size(); ++i) {
+    if (want[i] == 0) continue;
+    const NodeSum& sum = member.sums[i];
+    const std::uint64_t used = sum.key == 0 ? 0 : used_of_sum(sum.key, others);
+    holding.sums[i] += std::min(want[i], rest(rest(sum.most, used), holding.sums[i]));
+  }
+}
+
 }  // namespace
 
 std::uint32_t NodeHolding::cpu_count() const {
@@ -177,6 +215,7 @@ NodeHolding add_free(const NodeMember& member, NodeHolding holding, const NodeAm
   add_cpus(member, holding, want.cpus, others);
   add_memory(member, holding, want.memory, others);
   add_gpus(member, holding, want.gpus, others);
+  add_sums(member, holding, want.sums, others);
   return holding;
 }
 
@@ -234,7 +273,9 @@ void NodeTable::write(const NodeEntry& entry, std::uint64_t& sequence) {
   ++sequence;
   const Copy copy = to_copy(entry.holding, sequence, entry.generation);
   const std::size_t at = place(entry.slot) + kCopies + (sequence % 2) * kCopyWords;
-  for (std::size_t i = 0; i < copy.size(); ++i) memory_.store(at + i, copy[i]);
+  // What completes the copy comes last.
+  for (std::size_t i = kSums; i < copy.size(); ++i) memory_.store(at + i, copy[i]);
+  for (std::size_t i = 0; i < kSums; ++i) memory_.store(at + i, copy[i]);
 }
 
 bool NodeTable::is_there(const NodeEntry& entry) const {
@@ -268,14 +309,19 @@ std::optional<NodeHolding> NodeTable::read_holding(std::size_t slot,
                                                    std::uint64_t generation) const {
   for (int reads = 0; reads < kMostReads; ++reads) {
     std::optional<Copy> newest;
+    bool sums_stand = true;
     for (std::size_t n = 0; n < 2; ++n) {
       const std::size_t at = place(slot) + kCopies + n * kCopyWords;
       Copy copy{};
       for (std::size_t i = 0; i < copy.size(); ++i) copy[i] = memory_.load(at + i);
       if (copy[kCheck] != check_of(copy, generation)) continue;
-      if (!newest || copy[0] > (*newest)[0]) newest = copy;
+      if (newest && copy[0] <= (*newest)[0]) continue;
+      newest = copy;
+      sums_stand = copy[kSumsCheck] == 0 || copy[kSumsCheck] == sums_check_of(copy);
     }
-    if (newest) return from_copy(*newest);
+    // They do not while they are written, and where somebody else left some before a worker of an
+    // earlier version came: that one has none.
+    if (newest && (sums_stand || reads + 1 == kMostReads)) return from_copy(*newest);
   }
   return std::nullopt;
 }

@@ -11,6 +11,7 @@
 // sum over all slots and therefore needs the lock; holding less is true at any time and needs none.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "lib/base/clock.h"
@@ -28,13 +29,16 @@ class WordMemory {
   virtual bool reserve(std::size_t first, std::size_t words) = 0;
 };
 
+using NodeSums = std::array<std::uint64_t, NodeMember::kMostSums>;
+
 // What one worker holds.
 struct NodeHolding {
   CpuSet cpus;
   std::uint32_t own_cpus = 0;  // of NodeMember::own_cpus
   ByteCount memory;            // own memory not counted
   ByteCount own_memory;
-  std::uint64_t gpus = 0;    // bit i: NodeMember::gpus[i]
+  std::uint64_t gpus = 0;    // bit i: NodeMember::gpus[i], also of what is no GPU
+  NodeSums sums{};           // of NodeMember::sums, thousandths
   BootTime waiting_since{};  // for more than this; 0: it does not wait
   [[nodiscard]] std::uint32_t cpu_count() const;
   bool operator==(const NodeHolding&) const = default;
@@ -50,7 +54,8 @@ struct NodeEntry {
 struct NodeAmount {
   std::uint32_t cpus = 0;
   ByteCount memory;
-  std::uint32_t gpus = 0;
+  std::uint32_t gpus = 0;  // and whatever else is handed out by the piece
+  NodeSums sums{};
 };
 
 // What `member` could hold beyond `holding`, at most `want`, while the others hold what they do. A

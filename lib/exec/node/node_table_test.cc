@@ -285,6 +285,9 @@ class RandomWorkers {
     for (std::uint64_t gpu = 1; gpu <= 4; ++gpu) {
       if (below(2) == 0) m.gpus.push_back({std::to_string(gpu), gpu});
     }
+    for (std::uint64_t sum = 101; sum <= 102; ++sum) {
+      if (below(2) == 0) m.sums.push_back({sum, 900 + below(2) * 100});
+    }
     return m;
   }
 
@@ -330,12 +333,14 @@ class RandomWorkers {
       case 4:
         next.memory = {next.memory.value / 2};
         next.gpus &= random_.next();
+        next.sums[below(2)] = 0;
         break;
       default:
         next = add_free(w.entry.member, next,
                         {static_cast<std::uint32_t>(below(6)),
                          {below(500)},
-                         static_cast<std::uint32_t>(below(3))},
+                         static_cast<std::uint32_t>(below(3)),
+                         {below(400), below(400)}},
                         living(w.entry.slot));
         break;
     }
@@ -350,6 +355,7 @@ class RandomWorkers {
     CpuSet cpus;
     std::map<std::uint64_t, NodeAmount> pools;
     std::map<std::uint64_t, int> gpus;
+    std::map<std::uint64_t, std::uint64_t> sums;
     for (const Worker& w : workers_) {
       if (!w.alive) continue;
       const NodeHolding& h = w.entry.holding;
@@ -368,6 +374,10 @@ class RandomWorkers {
       for (std::size_t i = 0; i < w.entry.member.gpus.size(); ++i) {
         if ((h.gpus >> i & 1) == 0) continue;
         ASSERT_EQ(++gpus[w.entry.member.gpus[i].identity], 1) << "a GPU was given twice";
+      }
+      for (std::size_t i = 0; i < w.entry.member.sums.size(); ++i) {
+        ASSERT_LE(h.sums[i], w.entry.member.sums[i].most);
+        ASSERT_LE(sums[w.entry.member.sums[i].key] += h.sums[i], 1000U) << "more than there is";
       }
     }
   }

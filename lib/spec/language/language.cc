@@ -110,7 +110,8 @@ constexpr auto kLanguage = std::to_array<Key>({
     // A set of resource requirements, all of one node.
     {.where = Where::resources, .name = "name", .type = Type::word, .required = true},
     {.where = Where::resources, .name = "num_cpus", .type = Type::integer, .min = 1, .max = kMaxCpus, .about = "1"},
-    {.where = Where::resources, .name = "num_gpus", .type = Type::integer, .min = 0, .max = 1024, .about = "0"},
+    {.where = Where::resources, .name = "num_gpus", .type = Type::gpus, .min = 0, .max = 1024, .about = "0; a part, such as 0.25, of one that jobs share; or all of the node"},
+    {.where = Where::resources, .name = "resources", .type = Type::amounts, .about = "what else it needs of a node, by name: an amount such as 2 or 0.5, or all; 'gpus/a100': 2 is of GPUs of that type"},
     {.where = Where::resources, .name = "num_nodes", .type = Type::integer, .min = 1, .max = kMaxNodesOfJob, .about = "1"},
     {.where = Where::resources, .name = "memory", .type = Type::memory, .about = "1 MiB"},
     {.where = Where::resources, .name = "runtime", .type = Type::duration, .about = "how long it runs; it is ended then, unless it has a time_limit; without either: not limited"},
@@ -304,12 +305,14 @@ std::string_view with_article(Type type) {
     case Type::integers:
       return "a list of whole numbers";
     case Type::decimal:
+    case Type::gpus:
       return "a number";
     case Type::selection:
       return "a word or a list of words";
     case Type::shares:
       return "a name, a list of names or a map";
     case Type::counts:
+    case Type::amounts:
     case Type::map:
     case Type::named_maps:
     case Type::environment:

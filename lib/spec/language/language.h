@@ -54,6 +54,8 @@ enum class Type : std::uint8_t {
   selection,     // one of `choices`, or a list of some
   counts,        // map of names to whole numbers within [min, max]
   shares,        // the same, or one name or a list of names, which is 1 of each
+  gpus,          // a whole number within [min, max], a part of one, or all
+  amounts,       // map of names of resources to amounts: 2, 0.25, all
   map,           // one map of kind `child`
   maps,          // list of maps of kind `child`
   named_maps,    // map of names to maps of kind `child`

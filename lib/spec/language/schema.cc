@@ -1,6 +1,7 @@
-#include "lib/spec/language/language.h"
-
 #include <nlohmann/json.hpp>
+
+#include "lib/base/amounts.h"
+#include "lib/spec/language/language.h"
 
 namespace torc::spec {
 namespace {
@@ -89,6 +90,15 @@ Json values_of(const Key& key) {
     case Type::constants:
     case Type::options:
       return map_of({{"type", Json::array({"string", "number", "boolean", "null"})}});
+    case Type::gpus: {
+      const Json part = {{"type", "number"}, {"exclusiveMinimum", 0}, {"exclusiveMaximum", 1}};
+      return {{"anyOf", Json::array({integer_of(key), part, Json{{"const", "all"}}})}};
+    }
+    case Type::amounts:
+      return map_of({{"anyOf", Json::array({Json{{"type", "number"},
+                                                 {"exclusiveMinimum", 0},
+                                                 {"maximum", kMostAmount / kWhole}},
+                                            Json{{"const", "all"}}})}});
     case Type::counts:
       return map_of(integer_of(key));
     case Type::shares: {

@@ -27,6 +27,47 @@ wf.yaml:7:13: error: 'lots' is no amount of memory
       |             ^~~~
       = write it like 512k, 100m, 2g or 1t
 )"},
+    {"part_of_gpus", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+resource_requirements:
+  - {name: r, num_gpus: 1.5}
+)", R"(
+wf.yaml:6:25: error: 'num_gpus' cannot be '1.5'
+    6 |   - {name: r, num_gpus: 1.5}
+      |                         ^~~
+      = whole GPUs, or a part of one below 1, such as 0.25
+)"},
+    {"resources_that_cannot_be", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+resource_requirements:
+  - name: r
+    resources: {"a b": 1, cpus: 2, licence: 0, port: 0.0001, "gpus/a100": 2.5, x-y: 1, x_y: 1}
+)", R"(
+wf.yaml:7:17: error: no resource can be called 'a b'
+    7 |     resources: {"a b": 1, cpus: 2, licence: 0, port: 0.0001, "gpus/a100": 2.5, x-y: 1, x_y: 1}
+      |                 ^~~~~
+      = a name begins with a letter and has letters, digits, '_', '-' and '.', then perhaps a type: gpus/a100
+)"},
+    {"gpus_beside_a_type_of_them", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+resource_requirements:
+  - {name: r, num_gpus: 1, resources: {gpus/a100: 1}}
+  - {name: s, resources: {fpga: 1, fpga/x: 1}}
+)", R"(
+wf.yaml:6:38: error: 'gpus/a100' beside num_gpus
+    6 |   - {name: r, num_gpus: 1, resources: {gpus/a100: 1}}
+      |                                      ^~~~~~~~~
+      = of which type its GPUs are is said of all of them: write one of the two
+)"},
     {"memory_of_zero", R"(
 name: w
 jobs:

@@ -148,9 +148,9 @@ struct Fit {
           "raise mem, or lower the memory in the resource requirements");
     }
     const auto gpus = gpus_of(scheduler.gres);
-    if (gpus && needs.gpus > *gpus) {
+    if (const std::uint32_t count = gpu_count(needs); gpus && count > *gpus) {
       impossible(fmt::format("job {} needs {} GPU{}, and a node of scheduler {} has {}",
-                             torc::quoted(job.name), needs.gpus, needs.gpus == 1 ? "" : "s",
+                             torc::quoted(job.name), count, count == 1 ? "" : "s",
                              torc::quoted(scheduler.name), *gpus),
                  "raise gres, or lower num_gpus in the resource requirements");
     }

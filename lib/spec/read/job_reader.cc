@@ -2,7 +2,9 @@
 #include <re2/re2.h>
 
 #include <algorithm>
+#include <set>
 
+#include "lib/base/amounts.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/base/text/text.h"
@@ -201,6 +203,52 @@ FileEntry read_file(const Session& session, const Node& map) {
   return file;
 }
 
+namespace {
+
+// A part of one, or all. False: a number of them.
+bool read_gpus(Resources& r, const std::string& text) {
+  const auto amount = parse_amount(text);
+  if (!amount || (*amount >= kWhole && *amount != kAllThereIs)) return false;
+  set_amount(r.named, {std::string(kGpus), *amount});
+  return true;
+}
+
+void read_named(const Session& session, const Node& map, Resources& r) {
+  std::set<std::string> variables;
+  for (std::size_t i = 0; i + 1 < map.items.size(); i += 2) {
+    const Node& of = *map.items[i];
+    const auto name = resource_name(session.text(of));
+    const auto amount = parse_amount(session.text(*map.items[i + 1]));
+    if (!name || !amount) continue;
+    if (!variables.insert(variable_of(*name)).second) {
+      session.error(of,
+                    fmt::format("{} is written the same in an environment variable as another "
+                                "name here ({})",
+                                torc::quoted(of.text), variable_of(*name)),
+                    "give one of them another name");
+    }
+    if (is_gpu(*name) && (r.gpus > 0 || find_amount(r.named, kGpus) != nullptr)) {
+      session.error(of, fmt::format("{} beside num_gpus", torc::quoted(of.text)),
+                    "of which type its GPUs are is said of all of them: write one of the two");
+      continue;
+    }
+    const std::string base = name->substr(0, name->find('/'));
+    const bool mixes = std::ranges::any_of(r.named, [&](const Amount& a) {
+      return a.name != *name && (is_of(a.name, *name) || a.name == base);
+    });
+    if (mixes)
+      session.error(of, fmt::format("{} beside a type of it", torc::quoted(of.text)),
+                    "the type is said of all of it: write one of the two");
+    if (r.named.size() == kMostNamed) {
+      session.error(of, fmt::format("more than {} resources", kMostNamed), "name fewer");
+      return;
+    }
+    set_amount(r.named, {*name, *amount});
+  }
+}
+
+}  // namespace
+
 ResourceRequirements read_requirements(const Session& session, const Node& map) {
   const MapReader reader(session, map, Where::resources);
   ResourceRequirements r;
@@ -211,6 +259,7 @@ ResourceRequirements read_requirements(const Session& session, const Node& map) 
     const std::string text = reader.text(kind.key);
     switch (kind.measure) {
       case Measure::count:
+        if (kind.word == kGpus && read_gpus(r, text)) break;
         kind.put(r, reader.integer(kind.key, kind.get(r)));
         break;
       case Measure::bytes:
@@ -222,6 +271,7 @@ ResourceRequirements read_requirements(const Session& session, const Node& map) 
         break;
     }
   }
+  if (const Node* node = reader.find("resources")) read_named(session, *node, r);
   if (reader.has("memory")) {
     const std::string text = reader.text("memory");
     if (r.memory < mebibytes(1) && text.find_first_not_of("0123456789") == std::string::npos) {

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <utility>
 
+#include "lib/base/amounts.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/base/text/text.h"
@@ -79,6 +80,8 @@ struct Check {
   bool decimal() const;
   bool selection() const;
   bool counts() const;
+  bool gpus() const;
+  bool amounts() const;
   bool shares() const;
   bool choice_of(const Node& node) const;
   bool element(const Node& item) const {
@@ -212,6 +215,48 @@ bool Check::counts() const {
   return true;
 }
 
+bool Check::gpus() const {
+  if (!scalar()) return false;
+  const std::string text = session.text(value);
+  const auto amount = parse_amount(text);
+  if (amount && (*amount < kWhole || (*amount == kAllThereIs))) return true;
+  if (amount && text.find('.') != std::string::npos && *amount % kWhole != 0)
+    return wrong(fmt::format("{} cannot be {}", torc::quoted(name), torc::quoted(text)),
+                 "whole GPUs, or a part of one below 1, such as 0.25");
+  return integer();
+}
+
+// A wrong amount leaves the names to be checked.
+bool Check::amounts() const {
+  if (value.kind != NodeKind::map) return wrong_type();
+  for (std::size_t i = 0; i + 1 < value.items.size(); i += 2) {
+    const Node& of = *value.items[i];
+    const auto resource = resource_name(session.text(of));
+    if (!resource) {
+      session.error(of, fmt::format("no resource can be called {}", torc::quoted(of.text)),
+                    std::string(kNameRule));
+      continue;
+    }
+    if (is_reserved_resource(*resource)) {
+      session.error(of, fmt::format("{} has a key of its own", torc::quoted(of.text)),
+                    "write num_cpus, memory, num_gpus, … beside 'resources'");
+      continue;
+    }
+    const Check one{session, key, of.text, *value.items[i + 1]};
+    if (!one.scalar()) continue;
+    const std::string text = session.text(one.value);
+    const auto amount = parse_amount(text);
+    if (!amount) {
+      (void)one.wrong(fmt::format("{} cannot be {}", torc::quoted(of.text), torc::quoted(text)),
+                      "a number above 0 with at most three decimals, or all");
+    } else if (is_gpu(*resource) && !is_by_piece(*amount)) {
+      (void)one.wrong(fmt::format("{} cannot be {}", torc::quoted(of.text), torc::quoted(text)),
+                      "whole GPUs, or a part of one below 1, such as 0.25");
+    }
+  }
+  return true;
+}
+
 // SIGNAL@SECONDS, the seconds at most 65,535: what srun takes.
 bool Check::signal_ahead() const {
   if (!scalar()) return false;
@@ -263,6 +308,10 @@ bool check_value(const Session& session, const Key& key, std::string_view name, 
       return check.decimal();
     case Type::selection:
       return check.selection();
+    case Type::gpus:
+      return check.gpus();
+    case Type::amounts:
+      return check.amounts();
     case Type::counts:
       return check.counts();
     case Type::shares:

@@ -132,7 +132,7 @@ std::vector<ResourceRequirements> known_resources(const Definitions& known) {
     ResourceRequirements r;
     r.name = in.text();
     static_cast<Resources&>(r) = read_resources(in);
-    read_later_resources(in, r);
+    if (!read_later_resources(in, r)) r.named.clear();  // a damaged store
     return r;
   });
 }

@@ -176,7 +176,7 @@ void JobPreparer::enter_slurm(std::vector<std::string>& base, const std::string&
 void JobPreparer::set_share(std::vector<std::string>& env, const claim::Requirement& need) const {
   slurm::JobShare share{need.cpus, {}, {}};
   if (need.memory > spec::ResourceRequirements{}.memory) share.memory = need.memory;
-  if (!machine_.gpus.empty()) share.gpus = need.gpus;
+  if (!machine_.gpus.empty()) share.gpus = gpu_count(need);
   for (std::string& variable : slurm::job_variables(share)) {
     const std::string name = variable.substr(0, variable.find('='));
     const auto& meant = settings_.run.env;
@@ -315,7 +315,7 @@ std::optional<PreparedJob> JobPreparer::prepare(workflow::RecipeBook& book,
       fmt::format("TORC_ATTEMPT_DIR={}.d",
                   output_stem(output_dir_.string(), grant.token.job, grant.token.attempt)));
   env.push_back(fmt::format("TORC_NUM_CPUS={}", prepared.need.cpus));
-  env.push_back(fmt::format("TORC_NUM_GPUS={}", prepared.need.gpus));
+  env.push_back(fmt::format("TORC_NUM_GPUS={}", gpu_count(prepared.need)));
   env.push_back(fmt::format("TORC_MEMORY_BYTES={}", prepared.need.memory.value));
   const auto known = claim::read_origin(reader, grant.token.job);
   if (!known.ok()) return std::nullopt;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string_view>
 #include <utility>
@@ -70,8 +71,8 @@ HostedCommands::HostedCommands(World world)
 
 // --- jobs ---
 
-// What depends on the moment of the start: GPUs, the end of this worker's time.
-void HostedCommands::put_in_place(PreparedJob& job, const std::vector<std::string>& gpus) const {
+// What depends on the moment of the start: GPUs, what has a name, the end of this worker's time.
+void HostedCommands::put_in_place(PreparedJob& job, const command::StartJob& order) const {
   const WorkerSetup& setup = world_.setup;
   const auto set = [&](const std::string& name, const std::string& value) {
     const std::string start = name + "=";
@@ -80,8 +81,14 @@ void HostedCommands::put_in_place(PreparedJob& job, const std::vector<std::strin
   };
   if (!setup.machine.gpu_variable.empty() && !setup.max_parallel_jobs) {
     const std::string& variable = setup.machine.gpu_variable;
-    set(variable, exec::visible_gpus(variable, gpus));
+    set(variable, exec::visible_gpus(variable, order.gpus));
   }
+  for (const auto& [name, what] : order.named) set(variable_of(name), what);
+  const auto all_gpus = [](const Amount& a) {
+    return is_gpu(a.name) && a.thousandths == kAllThereIs;
+  };
+  if (std::ranges::any_of(job.need.named, all_gpus))
+    set("TORC_NUM_GPUS", std::to_string(order.gpus.size()));
   if (ends_at_) set("TORC_END_TIME", std::to_string(ends_at_->count() / 1'000'000));
   job.command.umask = world_.context.umask;
 }
@@ -130,7 +137,7 @@ event::StartAnswer HostedCommands::start(const command::StartJob& order) {
   Load& load = *order.load;
   PreparedJob& job = load.job;
   job.command.cpus = order.cpus;
-  put_in_place(job, order.gpus);
+  put_in_place(job, order);
   if (order.gang) {
     const auto joined = world_.preparer.join_gang(job, *order.gang, world_.context.umask);
     if (!joined) {
@@ -167,7 +174,7 @@ event::Armed HostedCommands::arm(const command::ArmJobs& order) {
       answer.refused.push_back(run);
       continue;
     }
-    put_in_place(load->job, {});
+    put_in_place(load->job, {run, load, {}, {}});
     load->output = output_.open(load->job);
     const auto id = world_.host.queue(load->job.command);
     if (!id) {

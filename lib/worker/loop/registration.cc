@@ -64,6 +64,7 @@ claim::WorkerInfo describe(const workflow::Context& context, const WorkerSetup& 
   info.cpus = setup.machine.cpus;
   info.gpus = static_cast<std::uint32_t>(setup.machine.gpus.size());
   info.memory = setup.machine.memory;
+  info.more.named = exec::named_of(setup.machine);
   info.registered_at = context.clock.wall_now();
   info.ends_at = setup.ends_at.value_or(WallTime{});
   info.end_is_told = !setup.allocation.empty() && setup.ends_at && !setup.end_is_assumed;

@@ -229,6 +229,38 @@ TEST_F(GpuSession, who_counts_jobs_only_leaves_these_variables_alone) {
   EXPECT_EQ(value("HIP_VISIBLE_DEVICES"), "1");
 }
 
+TEST_F(GpuSession, jobs_with_a_part_of_a_gpu_see_one_and_the_same) {
+  make(
+      "resource_requirements: [{name: g, num_gpus: 0.5}]\n"
+      "jobs: [{name: a, command: x, resource_requirements: g}]\n");
+  run();
+  EXPECT_EQ(value("ROCR_VISIBLE_DEVICES"), "2");
+  EXPECT_EQ(value("TORC_NUM_GPUS"), "1");
+}
+
+TEST_F(GpuSession, a_job_sees_what_it_has_of_what_has_a_name) {
+  setup_.machine.gpu_kinds = {"gpus", "gpus/mi300"};
+  setup_.machine.pieces = {{"port", "8000"}, {"port", "8001"}};
+  setup_.machine.sums = {{"scratch", 20'000}};
+  make(
+      "resource_requirements: [{name: g, resources: {gpus/mi300: 1, port: 2, Scratch: 2.5}}]\n"
+      "jobs: [{name: a, command: x, resource_requirements: g}]\n");
+  run();
+  EXPECT_EQ(value("ROCR_VISIBLE_DEVICES"), "3");
+  EXPECT_EQ(value("TORC_NUM_GPUS"), "1");
+  EXPECT_EQ(value("TORC_RESOURCE_PORT"), "8000,8001");
+  EXPECT_EQ(value("TORC_RESOURCE_SCRATCH"), "2.5");
+}
+
+TEST_F(GpuSession, all_gpus_are_counted_where_the_job_runs) {
+  make(
+      "resource_requirements: [{name: g, num_gpus: all}]\n"
+      "jobs: [{name: a, command: x, resource_requirements: g}]\n");
+  run();
+  EXPECT_EQ(value("ROCR_VISIBLE_DEVICES"), "2,3");
+  EXPECT_EQ(value("TORC_NUM_GPUS"), "2");
+}
+
 // --- nothing fits ---
 
 constexpr const char* kHuge =

@@ -17,6 +17,9 @@ Terms terms_of(const Registration& registration, const WorkerSetup& setup,
   t.machine = {setup.machine.cpus, setup.machine.memory, setup.machine.gpus, {}};
   if (ledger != nullptr)
     t.machine.ledger_gpus = static_cast<std::uint32_t>(ledger->member().gpus.size());
+  t.machine.gpu_kinds = setup.machine.gpu_kinds;
+  t.machine.pieces = setup.machine.pieces;
+  t.machine.sums = setup.machine.sums;
   t.max_parallel_jobs = setup.max_parallel_jobs;
   t.in_allocation = !setup.allocation.empty();
   t.scheduler = setup.scheduler;

@@ -29,6 +29,8 @@ struct StartJob {  // answered: StartAnswer
   exec::CpuList cpus;             // that it is bound to; empty: to none
   // Of a job of several nodes; null: it has one.
   std::shared_ptr<const claim::GangPart> gang = nullptr;
+  // What it has of each resource with a name: its pieces, or how much. No GPUs.
+  std::vector<std::pair<std::string, std::string>> named = {};
 };
 
 // The recovery script of a job that has ended, in its place.

@@ -73,11 +73,7 @@ void hold_node(State& w) {
   OwnGang& g = *w.gang;
   g.has_node = true;
   if (w.terms.max_parallel_jobs) return;
-  const auto all = w.share.use().free();
-  g.node.cpus = all.cpus;
-  g.node.memory = all.memory;
-  g.node.gpus = all.gpus;
-  g.gpus = w.share.use().take(g.node);
+  g.pieces = w.share.use().take_all(g.node);
 }
 
 // All that it may use of it, or nothing. False: an answer is awaited.
@@ -225,11 +221,12 @@ bool run_gang(const Step& s) {
   w.awaited = Awaited::start;
   Running& next = w.running[w.starting];
   next.of_gang = true;
-  const std::size_t gpus = std::min<std::size_t>(g.job->need.gpus, g.gpus.size());
-  next.gpus.assign(g.gpus.begin(), g.gpus.begin() + static_cast<std::ptrdiff_t>(gpus));
+  // Of what its node has, as much as it asked for.
+  next.pieces = w.share.use().pick(g.job->need, g.pieces);
   next.cpus = take_cpus(w, *g.job);
-  s.order(command::StartJob{w.starting, g.job->load, next.gpus, next.cpus,
-                            std::make_shared<const claim::GangPart>(g.part)});
+  s.order(command::StartJob{w.starting, g.job->load, w.share.use().gpus_in(next.pieces), next.cpus,
+                            std::make_shared<const claim::GangPart>(g.part),
+                            w.share.use().named_in(g.job->need, next.pieces)});
   return false;
 }
 

@@ -131,7 +131,7 @@ void drop_run(const Step& s, const Running& job) {
 
 void let_go_of_node(State& w) {
   const OwnGang& g = *w.gang;
-  if (g.has_node && !w.terms.max_parallel_jobs) w.share.use().put_back(g.node, g.gpus);
+  if (g.has_node && !w.terms.max_parallel_jobs) w.share.use().put_back(g.node, g.pieces);
 }
 
 void depart_from_gang(const Step& s) {

@@ -35,7 +35,9 @@ bool lane_pays(const State& w, BootTime now) {
 }
 
 bool lane_serves(const Lane& lane, const ClaimedJob& job) {
-  if (job.grant.alone || job.refusals > 0 || job.need.gpus > 0 || job.has_inputs) return false;
+  if (job.grant.alone || job.refusals > 0 || job.need.gpus > 0 || job.has_inputs ||
+      !job.need.named.empty())
+    return false;
   if (job.handler != nullptr && runs_script(*job.handler)) return false;
   return lane.held == 0 || job.need == lane.need;
 }

@@ -1,6 +1,7 @@
 #include "lib/worker/machine/node_share.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "lib/exec/node/node_ledger.h"
@@ -12,33 +13,49 @@ namespace {
 constexpr std::chrono::nanoseconds kLookAnyway = std::chrono::seconds(2);
 
 // Of anything.
-bool is_more(const exec::NodeAmount& now, const exec::NodeAmount& before) {
-  return now.cpus > before.cpus || now.memory > before.memory || now.gpus > before.gpus;
+bool is_more(const ShareUse::Free& now, const ShareUse::Free& before) {
+  if (now.cpus > before.cpus || now.memory > before.memory) return true;
+  if ((now.pieces & ~before.pieces) != 0) return true;
+  return !std::equal(now.sums.begin(), now.sums.end(), before.sums.begin(), std::less_equal());
+}
+
+bool is_nothing(const exec::NodeAmount& lacks) {
+  return lacks.cpus == 0 && lacks.memory == ByteCount{} && lacks.gpus == 0 &&
+         lacks.sums == exec::NodeSums{};
 }
 
 }  // namespace
+
+exec::NodeSums NodeShare::Most::all_sums() const {
+  exec::NodeSums all{};
+  for (std::size_t i = 0; i < std::min(sums.size(), all.size()); ++i) all[i] = sums[i].thousandths;
+  return all;
+}
 
 NodeShare::NodeShare(Most most) : most_(std::move(most)) {
   exec::NodeHolding all;
   if (!has_ledger()) {
     all.own_cpus = most_.cpus;
     all.own_memory = most_.memory;
-    for (std::size_t i = 0; i < std::min(most_.gpus.size(), exec::NodeMember::kMostGpus); ++i)
+    const std::size_t pieces = most_.gpus.size() + most_.pieces.size();
+    for (std::size_t i = 0; i < std::min(pieces, exec::NodeMember::kMostGpus); ++i)
       all.gpus |= std::uint64_t{1} << i;
+    all.sums = most_.all_sums();
   }
-  use_ = ShareUse(all, most_.gpus);
+  use_ = ShareUse(all, {most_.gpus, most_.gpu_kinds, most_.pieces}, most_.sums);
 }
 
 bool NodeShare::has_all() const {
-  const std::uint32_t gpus = most_.ledger_gpus.value_or(use_.gpus());
-  const exec::NodeAmount lacks = use_.lacking({most_.cpus, most_.memory, gpus});
-  return lacks.cpus == 0 && lacks.memory == ByteCount{} && lacks.gpus == 0 && use_.used_cpus() == 0;
+  const std::uint32_t pieces = most_.ledger_gpus.value_or(use_.piece_count());
+  return is_nothing(use_.lacking({most_.cpus, most_.memory, pieces, most_.all_sums()})) &&
+         use_.used_cpus() == 0;
 }
 
 bool NodeShare::grow(Commands& out) {
   if (!has_ledger()) return false;
-  const exec::NodeAmount want = use_.lacking({most_.cpus, most_.memory, *most_.ledger_gpus});
-  if (want.cpus == 0 && want.memory == ByteCount{} && want.gpus == 0) {
+  const exec::NodeAmount want =
+      use_.lacking({most_.cpus, most_.memory, *most_.ledger_gpus, most_.all_sums()});
+  if (is_nothing(want)) {
     limited_ = false;
     return false;
   }
@@ -49,8 +66,7 @@ bool NodeShare::grow(Commands& out) {
 
 bool NodeShare::grow_for(const claim::Requirement& need, Commands& out) {
   // What was tried was there, though it was not enough for what it was tried for.
-  const bool in_vain = tried_ && (need.cpus > tried_->cpus || need.memory > tried_->memory ||
-                                  need.gpus > tried_->gpus);
+  const bool in_vain = tried_ && !use_.fits_in(need, *tried_);
   if (in_vain || !grow(out)) return false;
   wanted_for_ = need;
   return true;
@@ -91,9 +107,11 @@ void NodeShare::give_back_free(Cpus cpus, Commands& out) {
   if (!has_ledger()) return;
   if (doubtful_) cpus = Cpus::give;
   doubtful_ = doubtful_ && use_.used_cpus() > 0;
-  const exec::NodeAmount left = use_.free();
+  const ShareUse::Free left = use_.free();
   const bool gives_cpus = cpus == Cpus::give && left.cpus > 0;
-  if (!gives_cpus && left.memory == ByteCount{} && left.gpus == 0) return;
+  if (!gives_cpus && left.memory == ByteCount{} && left.pieces == 0 &&
+      left.sums == exec::NodeSums{})
+    return;
   exec::NodeHolding kept = use_.in_use();
   if (cpus == Cpus::keep) {
     kept.cpus = use_.holding().cpus;
@@ -128,9 +146,9 @@ bool NodeShare::let_others(std::uint32_t owed, BootTime now, Commands& out) {
 void NodeShare::wait_for_more(BootTime now, Commands& out) {
   if (!has_ledger() || !limited_) return;
   const bool lacks_cpus = use_.cpus() < most_.cpus;
-  const bool lacks_gpus = use_.gpus() < *most_.ledger_gpus;
+  const exec::NodeAmount lacks = use_.lacking({0, {}, *most_.ledger_gpus, most_.all_sums()});
   const bool lacks_memory = use_.free().cpus > 0 && use_.memory() < most_.memory;
-  if (lacks_cpus || lacks_gpus || lacks_memory) wait(now, out);
+  if (lacks_cpus || lacks_memory || !is_nothing(lacks)) wait(now, out);
 }
 
 void NodeShare::wait(BootTime now, Commands& out) {

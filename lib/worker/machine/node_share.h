@@ -28,13 +28,18 @@ inline constexpr const char* kShareLost =
 
 class NodeShare {
  public:
-  // The most that the worker may use. The first 64 GPUs count.
+  // The most that the worker may use. The first 64 pieces count.
   struct Most {
     std::uint32_t cpus = 1;
     ByteCount memory;
     std::vector<std::string> gpus;
-    // With a ledger: how many of the GPUs it knows. None: the worker is alone, and has all of it.
+    // With a ledger: how many of the pieces it knows, GPUs and others. None: the worker is alone,
+    // and has all of it.
     std::optional<std::uint32_t> ledger_gpus;
+    std::vector<std::string> gpu_kinds = {};  // as in Pieces
+    std::vector<exec::MachinePiece> pieces = {};
+    Amounts sums = {};
+    [[nodiscard]] exec::NodeSums all_sums() const;
   };
   NodeShare() : NodeShare(Most{}) {}
   explicit NodeShare(Most most);
@@ -95,7 +100,7 @@ class NodeShare {
   bool waits_ = false;                            // the ledger was told so
   std::optional<claim::Requirement> wanted_for_;  // what was asked for is for this job
   // What was free when it did not suffice, while more is waited for.
-  std::optional<exec::NodeAmount> tried_;
+  std::optional<ShareUse::Free> tried_;
   std::optional<BootTime> again_;  // it is others' turn until then
   std::optional<BootTime> wake_at_;
 };

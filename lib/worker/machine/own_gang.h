@@ -12,6 +12,7 @@
 #include "lib/base/clock.h"
 #include "lib/claim/rules/gang.h"
 #include "lib/claim/rules/plan.h"
+#include "lib/claim/rules/room.h"
 #include "lib/worker/machine/claimed_job.h"
 
 namespace torc::worker {
@@ -45,7 +46,7 @@ struct OwnGang {
   // What it has of its node, which is all that it may use.
   bool has_node = false;
   claim::Requirement node;
-  std::vector<std::string> gpus;
+  std::vector<claim::PieceUse> pieces;
 
   // Said, whether or not the store has heard it.
   bool confirmed = false;

@@ -131,9 +131,12 @@ bool start_jobs(const Step& s) {
   w.starting = next_run(w);
   w.awaited = Awaited::start;
   Running& next = w.running[w.starting];
-  if (!w.terms.max_parallel_jobs) next.gpus = w.share.use().take(job.need);
+  if (!w.terms.max_parallel_jobs) next.pieces = w.share.use().take(job.need);
   next.cpus = take_cpus(w, job);
-  s.order(command::StartJob{w.starting, job.load, next.gpus, next.cpus});
+  command::StartJob start{w.starting, job.load, w.share.use().gpus_in(next.pieces), next.cpus};
+  if (!job.need.named.empty() && !w.terms.max_parallel_jobs)
+    start.named = w.share.use().named_in(job.need, next.pieces);
+  s.order(std::move(start));
   return false;
 }
 
@@ -192,7 +195,7 @@ void release(State& w, const Running& job) {
     w.cpu_pool->give_back(job.cpus);
     w.share.use().unpin(set_of(job.cpus));
   }
-  if (!w.terms.max_parallel_jobs && !job.of_gang) w.share.use().put_back(job.job.need, job.gpus);
+  if (!w.terms.max_parallel_jobs && !job.of_gang) w.share.use().put_back(job.job.need, job.pieces);
 }
 
 }  // namespace torc::worker

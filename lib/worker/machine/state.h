@@ -83,8 +83,8 @@ enum class Asked : std::uint8_t {
 struct Running {
   BootTime started{};
   ClaimedJob job;
-  std::vector<std::string> gpus;
-  exec::CpuList cpus;               // that it is bound to; empty: to none
+  std::vector<claim::PieceUse> pieces;  // GPUs, and what else is handed out by the piece
+  exec::CpuList cpus;                   // that it is bound to; empty: to none
   bool revoked = false;             // canceled: it was told to end, and its result does not count
   bool in_lane = false;             // what it uses is held for the lane
   bool doubtful = false;            // it ran when the node's ledger was lost

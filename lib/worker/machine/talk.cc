@@ -57,6 +57,20 @@ nanoseconds window(const State& w) {
   return w.pace.window(waits ? claim::Pace::Need::work : claim::Pace::Need::report);
 }
 
+void set_aside(claim::Capacity& room, const claim::Requirement& need, const claim::Offer& offer) {
+  Resources& left = room.left;
+  if (need.cpus > left.cpus || need.memory > left.memory || need.gpus > left.gpus) return;
+  if (need.named.empty() && (need.gpus == 0 || room.pieces.empty())) {
+    left.cpus -= need.cpus;
+    left.memory = left.memory - need.memory;
+    left.gpus -= need.gpus;
+    return;
+  }
+  claim::JobClass one{need, {}, {}};
+  one.need.nodes = 1;
+  if (claim::how_many_fit(one, room, offer) > 0) claim::occupy(room, one, 1, offer);
+}
+
 }  // namespace
 
 claim::Offer offer_of(const State& w, BootTime now) {
@@ -65,17 +79,24 @@ claim::Offer offer_of(const State& w, BootTime now) {
   o.total_cpus = terms.machine.cpus;
   o.total_gpus = static_cast<std::uint32_t>(terms.machine.gpus.size());
   o.total_memory = terms.machine.memory;
-  o.cpus = w.share.use().free().cpus;
-  o.memory = w.share.use().free().memory;
-  o.gpus = w.share.use().free().gpus;
+  o.total_more.named = w.share.use().named_total();
+  const ShareUse::Free free = w.share.use().free();
+  o.cpus = free.cpus;
+  o.memory = free.memory;
+  o.gpus = free.gpus;
+  o.more.named = w.share.use().named_free();
+  o.pieces = w.share.use().pieces();
   // What does not fit keeps nothing from what does.
+  claim::Capacity room = claim::free_capacity(o);
   for (const ClaimedJob& job : w.queue) {
     if (job.refusals > 0) continue;
-    if (job.need.cpus > o.cpus || job.need.memory > o.memory || job.need.gpus > o.gpus) continue;
-    o.cpus -= job.need.cpus;
-    o.memory = o.memory - job.need.memory;
-    o.gpus -= job.need.gpus;
+    set_aside(room, job.need, o);
   }
+  o.cpus = room.left.cpus;
+  o.memory = room.left.memory;
+  o.gpus = room.left.gpus;
+  o.more.named = std::move(room.left.named);
+  o.pieces = std::move(room.pieces);
   narrow(w, now, o);
   o.scheduler = terms.scheduler;
   o.labels = terms.labels;

@@ -204,9 +204,13 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
                    "leave the flag out to use those"};
     }
     setup.machine.gpus.resize(*options.gpus);
+    if (setup.machine.gpu_kinds.size() > *options.gpus)
+      setup.machine.gpu_kinds.resize(*options.gpus);
     setup.machine.gpus_from = "--num-gpus";
   }
+  TORC_TRY(add_told_resources(options.resources, setup.machine));
   exec::apply_flags(node, setup.machine);
+  exec::add_named(node, setup.machine);
   if (options.overcommit) exec::let_overcommit(node);
   if (!below && !options.max_parallel_jobs) setup.node = std::move(node);
   setup.node_place = exec::node_place(context.env, setup.machine.host);

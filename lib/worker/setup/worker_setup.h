@@ -20,6 +20,7 @@ struct WorkerOptions {
   std::optional<std::uint32_t> cpus;
   std::optional<ByteCount> memory;
   std::optional<std::uint32_t> gpus;
+  std::vector<std::string> resources;  // NAME=AMOUNT, NAME=[a,b], NAME=8000-8009, gpus/TYPE=N
   std::optional<std::uint64_t> max_parallel_jobs;
   std::string scheduler;
   std::vector<std::string> labels;  // each one label, or several with commas between them
@@ -56,6 +57,10 @@ struct GroupPlace {
 Result<GroupPlace> place_in_group(const WorkerOptions& options, const exec::GetEnv& env,
                                   const std::string& allocation, const std::string& slurm_node,
                                   const std::string& host);
+
+// What `--resource` says of the machine; see docs/user/resources.md. Error invalid: it makes no
+// sense, or there are not so many GPUs.
+Result<void> add_told_resources(const std::vector<std::string>& told, exec::Machine& machine);
 
 // Why a lease of that length ends there although its worker lives; empty: it is long enough.
 [[nodiscard]] std::string too_short(std::chrono::seconds lease, const store::MountFacts& facts);

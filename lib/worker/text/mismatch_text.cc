@@ -40,6 +40,7 @@ std::string show_mismatches(const claim::JobClass& job_class, const claim::Offer
                                          show_number(kind, kind.get(total))));
   }
   const auto left = worker.remaining.value_or(std::chrono::seconds(0));
+  note(mismatch::kNamed, claim::say_lacking(need, total));
   note(mismatch::kTime,
        fmt::format("{}, and this worker has {} left", say_least_time(need), show_duration(left)));
   return text;

@@ -80,6 +80,7 @@ const char* other_need(const claim::JobClass& before, const claim::JobClass& now
   for (const ResourceKind& kind : kResourceKinds) {
     if (kind.get(before.need) != kind.get(now.need)) return kind.key.data();
   }
+  if (before.need.named != now.need.named) return "resources";
   if (before.scheduler != now.scheduler) return "scheduler";
   return before.labels != now.labels ? "label" : nullptr;
 }

@@ -76,6 +76,11 @@ const std::vector<SettingKey>& keys() {
     for (const ResourceKind& kind : kResourceKinds) {
       if (!kind.settable) continue;
       const auto read = [&kind](Setting& setting, const std::string& value) {
+        const auto part = kind.word == kGpus ? parse_amount(value) : std::nullopt;
+        if (part && (*part < kWhole || *part == kAllThereIs)) {
+          set_amount(setting.named, {std::string(kGpus), *part});
+          return true;
+        }
         const auto amount = amount_in(kind, value);
         if (amount) setting.needs[kind.word] = *amount;
         return amount.has_value();

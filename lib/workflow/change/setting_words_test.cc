@@ -20,6 +20,11 @@ TEST(SettingWords, names_and_settings_may_stand_in_any_order) {
   EXPECT_EQ(parsed->setting.needs.at("memory"), mebibytes(8192).value);
   EXPECT_EQ(parsed->setting.needs.at("cpus"), 2U);
   EXPECT_EQ(parsed->setting.needs.at("gpus"), 0U);
+  const auto part = parse_setting({"gpus=0.5"});
+  ASSERT_TRUE(part.ok());
+  EXPECT_EQ(part->setting.named, (Amounts{{"gpus", 500}}));
+  EXPECT_TRUE(part->setting.needs.empty());
+  EXPECT_FALSE(parse_setting({"gpus=1.5"}).ok());
   EXPECT_EQ(parsed->setting.labels, std::nullopt);
   EXPECT_EQ(parsed->shown, "priority=-5 memory=8g cpus=2 gpus=0");
 }

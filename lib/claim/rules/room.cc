@@ -1,0 +1,214 @@
+#include "lib/claim/rules/room.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace torc::claim {
+namespace {
+
+constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
+
+bool has_gpu_pieces(const std::vector<Piece>& pieces) {
+  return std::ranges::any_of(pieces, [](const Piece& p) { return is_gpu(p.kind); });
+}
+
+bool is_sum(const Resources& total, std::string_view name) {
+  const Amount* there = find_amount(total.named, name);
+  return there != nullptr && !there->by_piece;
+}
+
+std::uint64_t fit_pieces(const Amount& need, const std::vector<Piece>& pieces) {
+  std::uint64_t whole = 0;
+  std::uint64_t all = 0;
+  std::uint64_t parts = 0;
+  for (const Piece& p : pieces) {
+    if (!is_of(p.kind, need.name)) continue;
+    ++all;
+    if (p.free == kWhole) ++whole;
+    if (need.thousandths < kWhole) parts += p.free / need.thousandths;
+  }
+  if (need.thousandths == kAllThereIs) return all > 0 && whole == all ? 1 : 0;
+  if (need.thousandths < kWhole) return parts;
+  return is_by_piece(need.thousandths) ? whole / (need.thousandths / kWhole) : 0;
+}
+
+// None of them has a type, and all that are free are whole.
+std::uint64_t fit_plain_gpus(const Amount& need, const Room& room) {
+  if (need.name != kGpus) return 0;
+  const std::uint64_t free = room.left.gpus;
+  if (need.thousandths == kAllThereIs) return free > 0 && free == room.total.gpus ? 1 : 0;
+  if (need.thousandths < kWhole) return free * (kWhole / need.thousandths);
+  return is_by_piece(need.thousandths) ? free / (need.thousandths / kWhole) : 0;
+}
+
+std::uint64_t fit_one(const Amount& need, const Room& room) {
+  if (is_gpu(need.name) && !has_gpu_pieces(room.pieces)) return fit_plain_gpus(need, room);
+  if (!is_sum(room.total, need.name)) return fit_pieces(need, room.pieces);
+  const Amount* free = find_amount(room.left.named, need.name);
+  if (free == nullptr) return 0;
+  if (need.thousandths == kAllThereIs)
+    return free->thousandths == find_amount(room.total.named, need.name)->thousandths ? 1 : 0;
+  return free->thousandths / need.thousandths;
+}
+
+// The piece that serves a need of that name best; its number, or none.
+std::optional<std::uint32_t> best_whole(std::string_view name, const std::vector<Piece>& pieces) {
+  std::optional<std::uint32_t> best;
+  for (std::uint32_t i = 0; i < pieces.size(); ++i) {
+    if (pieces[i].free != kWhole || !is_of(pieces[i].kind, name)) continue;
+    if (pieces[i].kind.size() == name.size()) return i;
+    if (!best) best = i;
+  }
+  return best;
+}
+
+std::optional<std::uint32_t> best_shared(const Amount& need, const std::vector<Piece>& pieces) {
+  std::optional<std::uint32_t> best;
+  for (std::uint32_t i = 0; i < pieces.size(); ++i) {
+    const Piece& p = pieces[i];
+    if (p.free == kWhole || p.free < need.thousandths || !is_of(p.kind, need.name)) continue;
+    if (!best || p.free < pieces[*best].free) best = i;
+  }
+  return best ? best : best_whole(need.name, pieces);
+}
+
+bool choose_one(const Amount& need, std::vector<Piece>& pieces, std::vector<PieceUse>& uses) {
+  const auto use = [&](std::uint32_t piece, std::uint32_t thousandths) {
+    pieces[piece].free -= thousandths;
+    uses.push_back({piece, thousandths});
+  };
+  if (need.thousandths == kAllThereIs) {
+    if (fit_pieces(need, pieces) == 0) return false;
+    for (std::uint32_t i = 0; i < pieces.size(); ++i) {
+      if (is_of(pieces[i].kind, need.name)) use(i, kWhole);
+    }
+    return true;
+  }
+  if (need.thousandths < kWhole) {
+    const auto piece = best_shared(need, pieces);
+    if (piece) use(*piece, static_cast<std::uint32_t>(need.thousandths));
+    return piece.has_value();
+  }
+  for (std::uint64_t left = need.thousandths; left >= kWhole; left -= kWhole) {
+    const auto piece = best_whole(need.name, pieces);
+    if (!piece) return false;
+    use(*piece, kWhole);
+  }
+  return need.thousandths % kWhole == 0;
+}
+
+// `sums`: those that the pieces do not serve.
+bool choose_into(const Resources& need, const Resources* total, std::vector<Piece>& pieces,
+                 std::vector<PieceUse>& uses) {
+  for (const Amount& a : need.named) {
+    if (total != nullptr && is_sum(*total, a.name)) continue;
+    if (total == nullptr &&
+        std::ranges::none_of(pieces, [&](const Piece& p) { return is_of(p.kind, a.name); }))
+      continue;
+    if (!choose_one(a, pieces, uses)) return false;
+  }
+  return need.gpus == 0 || choose_one({std::string(kGpus), need.gpus * kWhole}, pieces, uses);
+}
+
+void recount(Room& room) {
+  if (has_gpu_pieces(room.pieces)) {
+    room.left.gpus = static_cast<std::uint32_t>(std::ranges::count_if(
+        room.pieces, [](const Piece& p) { return p.free == kWhole && is_gpu(p.kind); }));
+  }
+  for (Amount& a : room.left.named) {
+    if (!a.by_piece) continue;
+    a.thousandths =
+        kWhole * static_cast<std::uint64_t>(std::ranges::count_if(room.pieces, [&](const Piece& p) {
+          return p.free == kWhole && p.kind == a.name;
+        }));
+  }
+}
+
+}  // namespace
+
+std::uint64_t how_many_named_fit(const Resources& need, const Room& room) {
+  std::uint64_t fitting = kUnlimited;
+  for (const Amount& a : need.named) fitting = std::min(fitting, fit_one(a, room));
+  return fitting;
+}
+
+void occupy_named(Room& room, const Resources& need, std::uint64_t jobs) {
+  const bool parts_gpus =
+      std::ranges::any_of(need.named, [](const Amount& a) { return is_gpu(a.name); });
+  if (parts_gpus && !has_gpu_pieces(room.pieces)) {
+    for (std::uint32_t i = 0; i < room.left.gpus; ++i)
+      room.pieces.push_back({std::string(kGpus), kWhole});
+  }
+  for (const Amount& a : need.named) {
+    const Amount* free = find_amount(room.left.named, a.name);
+    if (free == nullptr || !is_sum(room.total, a.name)) continue;
+    const std::uint64_t used =
+        a.thousandths == kAllThereIs ? free->thousandths : a.thousandths * jobs;
+    // What is used up stays as 0.
+    room.left.named[static_cast<std::size_t>(free - room.left.named.data())].thousandths -=
+        std::min(used, free->thousandths);
+  }
+  if (room.pieces.empty()) return;
+  const bool has_gpus = has_gpu_pieces(room.pieces);
+  Resources pieces = need;
+  if (!has_gpus) pieces.gpus = 0;
+  if (pieces.gpus == 0 && pieces.named.empty()) return;
+  std::vector<PieceUse> uses;
+  for (; jobs > 0; --jobs) {
+    if (!choose_into(pieces, &room.total, room.pieces, uses)) break;
+  }
+  recount(room);
+}
+
+std::optional<std::vector<PieceUse>> choose(const Resources& need,
+                                            const std::vector<Piece>& pieces) {
+  std::vector<PieceUse> uses;
+  std::vector<Piece> left = pieces;
+  if (!choose_into(need, nullptr, left, uses)) return std::nullopt;
+  return uses;
+}
+
+Stock stock_of(const Resources& total, std::string_view name) {
+  if (name == kGpus) return {total.gpus * kWhole, true};
+  Stock stock;
+  for (const Amount& a : total.named) {
+    if (a.name != name && !(a.by_piece && is_of(a.name, name))) continue;
+    stock.thousandths += a.thousandths;
+    stock.by_piece = stock.by_piece || a.by_piece;
+  }
+  return stock;
+}
+
+bool could_give(const Resources& total, const Amount& need) {
+  const Stock stock = stock_of(total, need.name);
+  if (need.thousandths == kAllThereIs) return stock.thousandths > 0;
+  if (stock.by_piece && need.thousandths < kWhole) return stock.thousandths >= kWhole;
+  if (stock.by_piece && !is_by_piece(need.thousandths)) return false;
+  return need.thousandths <= stock.thousandths;
+}
+
+std::string say_lacking(const Resources& need, const Resources& total) {
+  std::string text;
+  for (const Amount& a : need.named) {
+    if (could_give(total, a)) continue;
+    const Stock stock = stock_of(total, a.name);
+    text += fmt::format("{} {} '{}'", text.empty() ? "it needs" : ",",
+                        show_thousandths(a.thousandths), a.name);
+    if (stock.thousandths == 0) {
+      text += ", of which there is none";
+    } else if (stock.by_piece && a.thousandths > kWhole && !is_by_piece(a.thousandths)) {
+      text += ", which is given as whole pieces or as a part of one";
+    } else {
+      text += fmt::format(" of {}", show_thousandths(stock.thousandths));
+    }
+  }
+  return text;
+}
+
+bool could_give_named(const Resources& total, const Resources& need) {
+  return std::ranges::all_of(need.named, [&](const Amount& a) { return could_give(total, a); });
+}
+
+}  // namespace torc::claim

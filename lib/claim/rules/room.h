@@ -1,0 +1,57 @@
+// What fits into what a worker has of resources that have a name, and which pieces a job gets: one
+// rule for the claims and for the worker that starts it. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/resources.h"
+
+namespace torc::claim {
+
+// One GPU, port or the like. Whole, or shared by jobs that have a part of it each.
+struct Piece {
+  std::string kind;             // "gpus/a100", "port"
+  std::uint32_t free = kWhole;  // of 1000; 0: a job has it, or another worker
+  bool operator==(const Piece&) const = default;
+};
+// The pieces are those of a worker, in its order; those of GPUs may be left out where none of them
+// has a type and none is shared: then `left` counts them.
+struct Room {
+  Resources left;   // of sums what is free, of pieces how many are free and whole
+  Resources total;  // that the worker has
+  std::vector<Piece> pieces;
+};
+
+// Of how many jobs the named part fits, beside each other; UINT64_MAX: as many as you like.
+[[nodiscard]] std::uint64_t how_many_named_fit(const Resources& need, const Room& room);
+// Also keeps the pieces in step with `need.gpus`; `left.gpus` is the caller's to lower by that.
+// Precondition: they fit.
+void occupy_named(Room& room, const Resources& need, std::uint64_t jobs);
+
+struct PieceUse {
+  std::uint32_t piece = 0;  // position
+  std::uint32_t thousandths = kWhole;
+  bool operator==(const PieceUse&) const = default;
+};
+// What a job gets: shared pieces are filled first, and pieces of a type are left for those who ask
+// for it. None: it does not fit.
+[[nodiscard]] std::optional<std::vector<PieceUse>> choose(const Resources& need,
+                                                          const std::vector<Piece>& pieces);
+
+// What a worker has of that name and its types; of GPUs all.
+struct Stock {
+  std::uint64_t thousandths = 0;
+  bool by_piece = false;
+};
+[[nodiscard]] Stock stock_of(const Resources& total, std::string_view name);
+// Whether a worker that has that much could ever serve it.
+[[nodiscard]] bool could_give(const Resources& total, const Amount& need);
+// "it needs 2 'fpga', of which there is none"; what a worker that has that much lacks for it.
+[[nodiscard]] std::string say_lacking(const Resources& need, const Resources& total);
+[[nodiscard]] bool could_give_named(const Resources& total, const Resources& need);
+
+}  // namespace torc::claim

@@ -1,0 +1,113 @@
+#include "lib/claim/rules/room.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+namespace torc::claim {
+namespace {
+
+Resources needs(const Amounts& named, std::uint32_t gpus = 0) {
+  Resources r;
+  r.gpus = gpus;
+  r.named = named;
+  return r;
+}
+
+Room with_gpus(std::uint32_t gpus) {
+  Room room;
+  room.left.gpus = room.total.gpus = gpus;
+  return room;
+}
+
+Room of_pieces(const std::vector<Piece>& pieces) {
+  Room room;
+  room.pieces = pieces;
+  for (const Piece& p : pieces) {
+    if (is_gpu(p.kind)) ++room.total.gpus;
+    if (is_gpu(p.kind) && p.free == kWhole) ++room.left.gpus;
+    if (p.kind == kGpus) continue;
+    const Amount* there = find_amount(room.total.named, p.kind);
+    set_amount(room.total.named,
+               {p.kind, (there == nullptr ? 0 : there->thousandths) + kWhole, true});
+  }
+  room.left.named = room.total.named;
+  return room;
+}
+
+TEST(Room, a_part_of_a_gpu_shares_it_with_other_parts_only) {
+  Room room = with_gpus(2);
+  const Resources quarter = needs({{"gpus", 250}});
+  EXPECT_EQ(how_many_named_fit(quarter, room), 8U);
+  occupy_named(room, quarter, 5);
+  EXPECT_EQ(room.left.gpus, 0U) << "no whole one is left";
+  EXPECT_EQ(how_many_named_fit(quarter, room), 3U);
+  occupy_named(room, quarter, 3);
+  EXPECT_EQ(how_many_named_fit(quarter, room), 0U);
+}
+
+TEST(Room, parts_fill_a_shared_gpu_before_they_break_a_whole_one) {
+  Room room = with_gpus(2);
+  occupy_named(room, needs({{"gpus", 250}}), 1);
+  EXPECT_EQ(room.left.gpus, 1U);
+  occupy_named(room, needs({{"gpus", 750}}), 1);
+  EXPECT_EQ(room.left.gpus, 1U);
+  occupy_named(room, needs({{"gpus", 10}}), 1);
+  EXPECT_EQ(room.left.gpus, 0U);
+}
+
+TEST(Room, a_type_is_served_by_that_type_and_no_type_by_any) {
+  Room room = of_pieces({{"gpus/a100"}, {"gpus/a100"}, {"gpus/t4"}});
+  EXPECT_EQ(how_many_named_fit(needs({{"gpus/a100", 2000}}), room), 1U);
+  EXPECT_EQ(how_many_named_fit(needs({{"gpus/t4", 2000}}), room), 0U);
+  EXPECT_EQ(how_many_named_fit(needs({{"gpus", 500}}), room), 6U);
+  occupy_named(room, needs({{"gpus/a100", 1000}}), 2);
+  EXPECT_EQ(how_many_named_fit(needs({{"gpus/a100", 1000}}), room), 0U);
+  EXPECT_EQ(room.left.gpus, 1U);
+}
+
+TEST(Room, a_need_of_any_gpu_leaves_those_of_a_type_as_long_as_it_can) {
+  const auto chosen = choose(needs({}, 1), {{"gpus/a100"}, {"gpus"}, {"gpus/a100"}});
+  ASSERT_TRUE(chosen);
+  EXPECT_EQ(*chosen, (std::vector<PieceUse>{{1, kWhole}}));
+}
+
+TEST(Room, all_needs_every_piece_whole_and_one_at_least) {
+  const Resources all = needs({{"port", kAllThereIs}});
+  EXPECT_EQ(how_many_named_fit(all, of_pieces({{"port"}, {"port"}})), 1U);
+  EXPECT_EQ(how_many_named_fit(all, of_pieces({{"port"}, {"port", 0}})), 0U);
+  EXPECT_EQ(how_many_named_fit(all, of_pieces({{"fpga"}})), 0U);
+  EXPECT_EQ(how_many_named_fit(needs({{"gpus", kAllThereIs}}), with_gpus(3)), 1U);
+  EXPECT_EQ(how_many_named_fit(needs({{"gpus", kAllThereIs}}), with_gpus(0)), 0U);
+}
+
+TEST(Room, a_sum_is_shared_out_by_amount) {
+  Room room;
+  room.total.named = room.left.named = {{"scratch", 10'000}};
+  EXPECT_EQ(how_many_named_fit(needs({{"scratch", 2500}}), room), 4U);
+  occupy_named(room, needs({{"scratch", 2500}}), 3);
+  EXPECT_EQ(how_many_named_fit(needs({{"scratch", 2500}}), room), 1U);
+  EXPECT_EQ(how_many_named_fit(needs({{"scratch", kAllThereIs}}), room), 0U);
+}
+
+TEST(Room, what_a_worker_never_has_it_could_never_give) {
+  Resources total;
+  total.gpus = 2;
+  total.named = {{"fpga", 2000, true}, {"gpus/a100", 1000, true}, {"sum", 1500}};
+  EXPECT_TRUE(could_give(total, {"sum", 1500}));
+  EXPECT_FALSE(could_give(total, {"sum", 1501}));
+  EXPECT_TRUE(could_give(total, {"fpga", 300}));
+  EXPECT_FALSE(could_give(total, {"fpga", 1500})) << "pieces are whole, or one is shared";
+  EXPECT_FALSE(could_give(total, {"gpus/a100", 2000}));
+  EXPECT_TRUE(could_give(total, {"gpus", 2000}));
+  EXPECT_FALSE(could_give(total, {"port", 1}));
+  EXPECT_FALSE(could_give(total, {"port", kAllThereIs}));
+  EXPECT_EQ(say_lacking(needs({{"port", 1000}}), total),
+            "it needs 1 'port', of which there is none");
+  EXPECT_EQ(
+      say_lacking(needs({{"fpga", 1500}, {"sum", 2000}}), total),
+      "it needs 1.5 'fpga', which is given as whole pieces or as a part of one, 2 'sum' of 1.5");
+}
+
+}  // namespace
+}  // namespace torc::claim

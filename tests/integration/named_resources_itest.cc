@@ -1,0 +1,107 @@
+// Resources with a name, as docs/user/resources.md says of them.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "tests/integration/harness.h"
+
+namespace torc::itest {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kWorkflow = R"(name: wf
+resource_requirements:
+  - {name: port, memory: 1m, resources: {port: 1}}
+  - {name: half, memory: 1m, resources: {Scratch: 2.5}}
+  - {name: fpga, memory: 1m, resources: {fpga: 2}}
+jobs:
+  - {name: "p{i}", command: "echo $TORC_RESOURCE_PORT {i} >> ports", resource_requirements: port, parameters: {i: "1:8"}}
+  - {name: s, command: "test \"$TORC_RESOURCE_SCRATCH\" = 2.5", resource_requirements: half}
+)";
+
+TEST(NamedResources, jobs_have_what_their_worker_was_told_of) {
+  Workplace here;
+  here.write("wf.yaml", kWorkflow);
+  ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
+  const Ended ended = here.run({"run", "wf.torc", "--num-cpus", "8", "--memory", "1g", "--resource",
+                                "port=8000-8001", "--resource", "scratch=2.5"});
+  ASSERT_EQ(ended.exit_code, 0) << ended;
+  std::istringstream lines(read_text(here.path() / "ports"));
+  std::map<std::string, int> jobs;
+  std::string port;
+  std::string job;
+  while (lines >> port >> job) ++jobs[port];
+  EXPECT_EQ(jobs["8000"] + jobs["8001"], 8);
+}
+
+TEST(NamedResources, where_nobody_has_any_a_job_waits_and_says_for_what) {
+  Workplace here;
+  here.write("wf.yaml", std::string(kWorkflow) +
+                            "  - {name: f, command: x, resource_requirements: fpga}\n"
+                            "  - {name: busy, command: 'read x < gate', priority: 9}\n");
+  Fifo gate{here.path() / "gate"};
+  ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
+  const auto worker = here.start({"worker", "wf.torc", "--num-cpus", "2", "--memory", "1g",
+                                  "--resource", "port=[a]", "--grace", "0s"});
+  ASSERT_TRUE(here.wait_for_state("wf.torc", "busy", "running"));
+  const json f = here.json({"why", "wf.torc", "f"});
+  ASSERT_EQ(f["reasons"].size(), 1U) << f;
+  EXPECT_EQ(f["reasons"][0]["kind"], "resource");
+  EXPECT_NE(std::string(f["reasons"][0]["message"])
+                .find("it needs 2 'fpga', and no living worker has any"),
+            std::string::npos)
+      << f;
+  EXPECT_NE(std::string(f["reasons"][0]["remedy"]).find("--resource fpga=…"), std::string::npos)
+      << f;
+  const json status = here.json({"status", "wf.torc"});
+  EXPECT_EQ(status["workers"][0]["resources"], json({{"port", 1}}));
+  EXPECT_TRUE(here.run({"status", "wf.torc"}).says("a worker with as much fpga"));
+  const json job = here.json({"job", "wf.torc", "s"});
+  EXPECT_EQ(job["resources"], json({{"scratch", 2.5}}));
+  worker->kill(SIGTERM);
+  (void)worker->wait();
+}
+
+TEST(NamedResources, two_workers_of_a_node_never_give_a_piece_twice) {
+  Workplace here;
+  here.write("wf.yaml", R"(name: wf
+resource_requirements: [{name: port, memory: 1m, resources: {port: 1}}]
+jobs:
+  - name: "p{i}"
+    command: "echo $TORC_RESOURCE_PORT > record; read x < gate"
+    resource_requirements: port
+    parameters: {i: "1:6"}
+)");
+  ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
+  Fifo record{here.path() / "record"};
+  Fifo gate{here.path() / "gate"};
+  std::vector<std::unique_ptr<Process>> workers;
+  for (int i = 0; i < 2; ++i)
+    workers.push_back(here.start(
+        {"worker", "wf.torc", "--num-cpus", "4", "--memory", "100m", "--resource", "port=1-3"}));
+  const std::multiset<std::string> once = {"1", "2", "3"};
+  for (std::size_t round = 1; round <= 2; ++round) {
+    ASSERT_TRUE(wait_until({&record, workers[0].get(), workers[1].get()},
+                           [&] { return record.lines().size() == 3 * round; }));
+    const auto end = record.lines().end();
+    EXPECT_EQ(std::multiset<std::string>(end - 3, end), once);
+    gate.open_gate(3);
+  }
+  for (auto& worker : workers) EXPECT_EQ(worker->wait().exit_code, 0);
+  EXPECT_EQ(here.json({"status", "wf.torc"})["jobs_by_state"]["completed"], 6);
+}
+
+TEST(NamedResources, a_flag_that_makes_no_sense_is_refused) {
+  Workplace here;
+  here.write("wf.yaml", "name: wf\njobs: [{name: a, command: 'true'}]\n");
+  ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
+  const Ended ended = here.run({"run", "wf.torc", "--resource", "cpus=4"});
+  EXPECT_EQ(ended.exit_code, 2) << ended;
+  EXPECT_TRUE(ended.says("'cpus' has a flag of its own")) << ended;
+}
+
+}  // namespace
+}  // namespace torc::itest
