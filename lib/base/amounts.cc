@@ -6,23 +6,15 @@
 #include <iterator>
 #include <utility>
 
+#include "lib/base/text/text.h"
+
 namespace torc {
 namespace {
 
-constexpr std::size_t kLongestName = 64;
-
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
+constexpr std::size_t kLongestResourceName = 64;
 
 // A type may begin with a digit.
-bool is_word(std::string_view text, bool is_type) {
+bool is_resource_word(std::string_view text, bool is_type) {
   if (text.empty() || !(is_letter(text.front()) || (is_type && is_digit(text.front()))))
     return false;
   return std::ranges::all_of(
@@ -37,13 +29,13 @@ auto place_of(const Amounts& amounts, std::string_view name) {
 }  // namespace
 
 std::optional<std::string> resource_name(std::string_view text) {
-  if (text.size() > kLongestName) return std::nullopt;
+  if (text.size() > kLongestResourceName) return std::nullopt;
   const std::size_t slash = text.find('/');
-  if (!is_word(text.substr(0, slash), false)) return std::nullopt;
-  if (slash != std::string_view::npos && !is_word(text.substr(slash + 1), true))
+  if (!is_resource_word(text.substr(0, slash), false)) return std::nullopt;
+  if (slash != std::string_view::npos && !is_resource_word(text.substr(slash + 1), true))
     return std::nullopt;
   std::string name(text);
-  std::ranges::transform(name, name.begin(), lower);
+  std::ranges::transform(name, name.begin(), [](char c) { return lower(c); });
   return name;
 }
 
@@ -64,7 +56,7 @@ std::optional<std::uint64_t> parse_amount(std::string_view text) {
   if (whole.empty() || whole.size() > 7 || part.empty() || part.size() > 3) return std::nullopt;
   std::uint64_t n = 0;
   for (const std::string_view digits : {whole, part}) {
-    if (!std::ranges::all_of(digits, is_digit)) return std::nullopt;
+    if (!std::ranges::all_of(digits, [](char c) { return is_digit(c); })) return std::nullopt;
     for (const char c : digits) n = n * 10 + static_cast<std::uint64_t>(c - '0');
   }
   for (std::size_t i = part.size(); i < 3; ++i) n *= 10;
@@ -93,7 +85,7 @@ std::string variable_of(std::string_view name) {
   std::string variable = "TORC_RESOURCE_";
   for (const char c : name) {
     if (is_letter(c)) {
-      variable += static_cast<char>(lower(c) - 'a' + 'A');
+      variable += upper(c);
     } else {
       variable += is_digit(c) ? c : '_';
     }

@@ -8,7 +8,7 @@
 namespace torc::claim {
 namespace {
 
-constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t kAnyNumber = std::numeric_limits<std::uint64_t>::max();
 
 bool has_gpu_pieces(const std::vector<Piece>& pieces) {
   return std::ranges::any_of(pieces, [](const Piece& p) { return is_gpu(p.kind); });
@@ -129,7 +129,7 @@ void recount(Room& room) {
 }  // namespace
 
 std::uint64_t how_many_named_fit(const Resources& need, const Room& room) {
-  std::uint64_t fitting = kUnlimited;
+  std::uint64_t fitting = kAnyNumber;
   for (const Amount& a : need.named) fitting = std::min(fitting, fit_one(a, room));
   return fitting;
 }

@@ -6,6 +6,7 @@
 
 #include "lib/base/amounts.h"
 #include "lib/base/number.h"
+#include "lib/base/text/text.h"
 #include "lib/exec/machine/procfs.h"
 
 namespace torc::exec {
@@ -28,19 +29,13 @@ std::vector<fs::path> sorted_entries(const std::string& directory) {
   return all;
 }
 
-std::string trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return {};
-  return std::string(text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1));
-}
-
 // In the order of the bus.
 std::vector<Device> nvidia_models(const std::string& root) {
   std::vector<Device> all;
   for (const fs::path& gpu : sorted_entries(root + "/proc/driver/nvidia/gpus")) {
     const auto text = read_small_file((gpu / "information").string()).value_or("");
     all.push_back({type_of_model(trimmed(line_value(text, "Model:"))),
-                   trimmed(line_value(text, "GPU UUID:"))});
+                   std::string(trimmed(line_value(text, "GPU UUID:")))});
   }
   return all;
 }
@@ -55,7 +50,7 @@ std::vector<Device> amd_models(const std::string& root) {
     if (trimmed(vendor) != "0x1002") continue;
     const auto product = read_small_file((card / "device/product_name").string()).value_or("");
     const auto id = read_small_file((card / "device/unique_id").string()).value_or("");
-    all.push_back({type_of_model(trimmed(product)), "GPU-" + trimmed(id)});
+    all.push_back({type_of_model(trimmed(product)), "GPU-" + std::string(trimmed(id))});
   }
   return all;
 }
@@ -74,7 +69,7 @@ bool has_digit(const std::string& word) {
 
 std::string type_of_model(std::string_view model) {
   std::vector<std::string> words;
-  for (const std::string& word : split(model, ' ')) {
+  for (const std::string& word : exec::split(model, ' ')) {
     std::string plain;
     for (const char c : word.substr(0, word.find('-'))) {
       if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) plain += c;

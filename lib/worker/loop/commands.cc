@@ -87,7 +87,7 @@ void HostedCommands::put_in_place(PreparedJob& job, const command::StartJob& ord
   const auto all_gpus = [](const Amount& a) {
     return is_gpu(a.name) && a.thousandths == kAllThereIs;
   };
-  if (std::ranges::any_of(job.need.named, all_gpus))
+  if (!setup.max_parallel_jobs && std::ranges::any_of(job.need.named, all_gpus))
     set("TORC_NUM_GPUS", std::to_string(order.gpus.size()));
   if (ends_at_) set("TORC_END_TIME", std::to_string(ends_at_->count() / 1'000'000));
   job.command.umask = world_.context.umask;

@@ -224,9 +224,10 @@ bool run_gang(const Step& s) {
   // Of what its node has, as much as it asked for.
   next.pieces = w.share.use().pick(g.job->need, g.pieces);
   next.cpus = take_cpus(w, *g.job);
-  s.order(command::StartJob{w.starting, g.job->load, w.share.use().gpus_in(next.pieces), next.cpus,
-                            std::make_shared<const claim::GangPart>(g.part),
-                            w.share.use().named_in(g.job->need, next.pieces)});
+  command::StartJob start{w.starting, g.job->load, w.share.use().gpus_in(next.pieces), next.cpus,
+                          std::make_shared<const claim::GangPart>(g.part)};
+  if (!w.terms.max_parallel_jobs) start.named = w.share.use().named_in(g.job->need, next.pieces);
+  s.order(std::move(start));
   return false;
 }
 
