@@ -64,6 +64,14 @@ Place Placed::place_of(std::string_view list, std::size_t element) const {
   return found == places.end() ? place_of(std::string(list)) : found->second;
 }
 
+Place JobEntry::place_of_need(std::initializer_list<std::string_view> keys) const {
+  for (const std::string_view key : keys) {
+    if (const auto found = places.find(std::string(key)); found != places.end())
+      return found->second;
+  }
+  return place_of("resource_requirements");
+}
+
 std::uint64_t count(const ParameterValues& values) {
   return std::visit(Count{}, values);
 }

@@ -166,6 +166,7 @@ JobEntry read_job(const Session& session, const Node& map) {
   job.parameters = std::move(own.parameters);
   job.mode = own.mode;
   job.resource_requirements = reader.text("resource_requirements");
+  job.needs = read_needs(reader);
   job.scheduler = reader.text("scheduler");
   if (const Node* stdio = reader.find("stdio")) job.stdio = read_stdio(session, *stdio);
   job.place = reader.name_place();
@@ -201,34 +202,42 @@ FileEntry read_file(const Session& session, const Node& map) {
   return file;
 }
 
-ResourceRequirements read_requirements(const Session& session, const Node& map) {
-  const MapReader reader(session, map, Where::resources);
-  ResourceRequirements r;
-  r.name = reader.name();
-  r.place = reader.name_place();
+SaidNeeds read_needs(const MapReader& reader) {
+  SaidNeeds needs;
   for (const ResourceKind& kind : kResourceKinds) {
     if (!reader.has(kind.key)) continue;
     const std::string text = reader.text(kind.key);
     switch (kind.measure) {
       case Measure::count:
-        kind.put(r, reader.integer(kind.key, kind.get(r)));
+        needs.amounts.emplace_back(&kind, reader.integer(kind.key, std::uint64_t{0}));
         break;
       case Measure::bytes:
-        if (const auto bytes = parse_memory(text); bytes.ok()) kind.put(r, bytes->value);
+        if (const auto bytes = parse_memory(text); bytes.ok())
+          needs.amounts.emplace_back(&kind, bytes->value);
         break;
       case Measure::seconds:
         if (const auto time = parse_spec_duration(text); time.ok())
-          kind.put(r, static_cast<std::uint64_t>(time->count()));
+          needs.amounts.emplace_back(&kind, static_cast<std::uint64_t>(time->count()));
         break;
     }
   }
-  if (reader.has("memory")) {
+  if (const Node* memory = reader.find("memory")) {
     const std::string text = reader.text("memory");
-    if (r.memory < mebibytes(1) && text.find_first_not_of("0123456789") == std::string::npos) {
-      session.warn(*reader.find("memory"), fmt::format("{} without a unit is {} bytes", text, text),
-                   fmt::format("write {}m or {}g", text, text));
+    if (needs.over({}).memory < mebibytes(1) &&
+        text.find_first_not_of("0123456789") == std::string::npos) {
+      reader.session().warn(*memory, fmt::format("{} without a unit is {} bytes", text, text),
+                            fmt::format("write {}m or {}g", text, text));
     }
   }
+  return needs;
+}
+
+ResourceRequirements read_requirements(const Session& session, const Node& map) {
+  const MapReader reader(session, map, Where::resources);
+  ResourceRequirements r;
+  r.name = reader.name();
+  r.place = reader.name_place();
+  static_cast<Resources&>(r) = read_needs(reader).over({});
   return r;
 }
 
