@@ -28,18 +28,14 @@ constexpr std::string_view kSweep =
 
 name: sweep
 
-# What one job needs of the node that it runs on. 'runtime' is the longest that it may take.
-resource_requirements:
-  - name: small
-    num_cpus: 1
-    memory: 100m
-    runtime: PT10M
-
 jobs:
   # {rate:.2f} and {seed} stand for the values of the parameters below: 3 x 10 = 30 jobs.
   - name: train_{rate:.2f}_{seed}
     command: mkdir -p out && echo "rate {rate} seed {seed}" > out/{rate:.2f}_{seed}.txt
-    resource_requirements: small
+    # What one job needs of the node that it runs on. 'runtime' is the longest that it may take.
+    cpus: 1
+    memory: 100m
+    runtime: 10m
     parameters:
       rate: "0.10:0.30:0.10"   # first:last:step, the last one included
       seed: "1:10"
@@ -87,17 +83,13 @@ name: mpi
 execution_config:
   mode: direct
 
-resource_requirements:
-  - name: four_nodes
-    num_nodes: 4        # whole nodes, for this job alone
-    num_cpus: 32        # of each node: 128 in all
-    memory: 100g        # of each node
-    runtime: PT4H
-
 jobs:
   - name: solve
     command: mpirun ./solver input.dat
-    resource_requirements: four_nodes
+    num_nodes: 4        # whole nodes, for this job alone
+    cpus: 32            # of each node: 128 in all
+    memory: 100g        # of each node
+    runtime: 4h
     scheduler: large
 
 slurm_schedulers:
@@ -124,16 +116,12 @@ constexpr std::string_view kArray =
 
 name: array
 
-resource_requirements:
-  - name: one_task
-    num_cpus: 4
-    memory: 8g
-    runtime: PT1H
-
 jobs:
   - name: task_{id:03d}
     command: ./task.sh
-    resource_requirements: one_task
+    cpus: 4
+    memory: 8g
+    runtime: 1h
     scheduler: cpu
     env:
       SLURM_ARRAY_TASK_ID: "{id}"   # for scripts that were written for an array
@@ -154,12 +142,6 @@ constexpr std::string_view kCheckpointing =
 
 name: checkpointing
 
-resource_requirements:
-  - name: leg
-    num_cpus: 1
-    memory: 100m
-    runtime: PT3S       # so short that you can watch it; in earnest hours, as PT3H30M
-
 # A job that comes to its runtime, or whose worker must leave, gets this signal and so much time to save.
 execution_config:
   termination_signal: SIGTERM
@@ -167,7 +149,9 @@ execution_config:
 
 jobs:
   - name: simulate
-    resource_requirements: leg
+    cpus: 1
+    memory: 100m
+    runtime: 3s         # so short that you can watch it; in earnest hours, as 3h30m
     # By this exit code it says that it saved its state: torc runs the same command again, here or in the next
     # allocation, and it finds the checkpoint. That is no failure, and uses up no retries.
     checkpoint_exit_code: 85

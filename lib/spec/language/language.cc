@@ -12,6 +12,7 @@ constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMinInt32 = std::numeric_limits<std::int32_t>::min();
 constexpr std::int64_t kMaxSeconds = 86'400;
 constexpr std::int64_t kMaxCpus = 65'536;
+constexpr std::int64_t kMaxGpus = 1024;
 constexpr std::int64_t kMaxNodesOfJob = 1'000'000;
 
 constexpr Support kIgnored = Support::ignored;
@@ -64,6 +65,16 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::job, .name = "invocation_script", .type = Type::prose, .about = "one line stands before the command; several lines are run before it, in the same shell"},
     {.where = Where::job, .name = "env", .type = Type::environment, .about = "wins over the workflow's"},
     {.where = Where::job, .name = "resource_requirements", .type = Type::word, .about = "a name; without: 1 CPU, 1 MiB"},
+    {.where = Where::job, .name = "num_cpus", .type = Type::integer, .min = 1, .max = kMaxCpus, .about = "CPUs of a node; this and those below win over those of resource_requirements"},
+    {.where = Where::job, .name = "cpus", .type = Type::integer, .min = 1, .max = kMaxCpus, .same_as = "num_cpus"},
+    {.where = Where::job, .name = "num_gpus", .type = Type::gpus, .min = 0, .max = kMaxGpus, .about = "GPUs of a node, or a part of one"},
+    {.where = Where::job, .name = "gpus", .type = Type::gpus, .min = 0, .max = kMaxGpus, .same_as = "num_gpus"},
+    {.where = Where::job, .name = "resources", .type = Type::amounts, .about = "what else it needs of a node, by name"},
+    {.where = Where::job, .name = "num_nodes", .type = Type::integer, .min = 1, .max = kMaxNodesOfJob, .about = "whole nodes"},
+    {.where = Where::job, .name = "memory", .type = Type::memory, .about = "of a node"},
+    {.where = Where::job, .name = "runtime", .type = Type::duration, .about = "how long it runs; it is ended then, unless it has a time_limit"},
+    {.where = Where::job, .name = "time_limit", .type = Type::duration, .about = "when it is ended"},
+    {.where = Where::job, .name = "min_time", .type = Type::duration, .about = "of a job that goes on from its checkpoint: the time that must be left for it to start"},
     {.where = Where::job, .name = "failure_handler", .type = Type::word, .about = "a name of failure_handlers"},
     {.where = Where::job, .name = "scheduler", .type = Type::word, .about = "a name of slurm_schedulers; without: any worker"},
     {.where = Where::job, .name = "slurm_scheduler", .type = Type::word, .same_as = "scheduler"},
@@ -110,7 +121,9 @@ constexpr auto kLanguage = std::to_array<Key>({
     // A set of resource requirements, all of one node.
     {.where = Where::resources, .name = "name", .type = Type::word, .required = true},
     {.where = Where::resources, .name = "num_cpus", .type = Type::integer, .min = 1, .max = kMaxCpus, .about = "1"},
-    {.where = Where::resources, .name = "num_gpus", .type = Type::gpus, .min = 0, .max = 1024, .about = "0; a part, such as 0.25, of one that jobs share; or all of the node"},
+    {.where = Where::resources, .name = "cpus", .type = Type::integer, .min = 1, .max = kMaxCpus, .same_as = "num_cpus"},
+    {.where = Where::resources, .name = "num_gpus", .type = Type::gpus, .min = 0, .max = kMaxGpus, .about = "0; a part, such as 0.25, of one that jobs share; or all of the node"},
+    {.where = Where::resources, .name = "gpus", .type = Type::gpus, .min = 0, .max = kMaxGpus, .same_as = "num_gpus"},
     {.where = Where::resources, .name = "resources", .type = Type::amounts, .about = "what else it needs of a node, by name: an amount such as 2 or 0.5, or all; 'gpus/a100': 2 is of GPUs of that type"},
     {.where = Where::resources, .name = "num_nodes", .type = Type::integer, .min = 1, .max = kMaxNodesOfJob, .about = "1"},
     {.where = Where::resources, .name = "memory", .type = Type::memory, .about = "1 MiB"},

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace torc::spec {
@@ -46,6 +47,23 @@ struct ValueAt {
 
 }  // namespace
 
+Resources SaidNeeds::over(Resources needs) const {
+  const auto erase = [&](auto is_replaced) { std::erase_if(needs.named, is_replaced); };
+  const bool says_gpus =
+      std::ranges::any_of(amounts, [](const auto& a) { return a.first->word == kGpus; }) ||
+      std::ranges::any_of(named, [](const Amount& a) { return is_gpu(a.name); });
+  if (says_gpus) {
+    needs.gpus = 0;
+    erase([](const Amount& a) { return is_gpu(a.name); });
+  }
+  for (const auto& [kind, amount] : amounts) kind->put(needs, amount);
+  for (const Amount& own : named) {
+    erase([&](const Amount& a) { return is_of(a.name, own.name) || is_of(own.name, a.name); });
+    set_amount(needs.named, own);
+  }
+  return needs;
+}
+
 std::string_view word(LaunchOn on) {
   return on == LaunchOn::all ? "all" : on == LaunchOn::head ? "head" : "none";
 }
@@ -62,6 +80,14 @@ Place Placed::place_of(const std::string& key) const {
 Place Placed::place_of(std::string_view list, std::size_t element) const {
   const auto found = places.find(fmt::format("{}[{}]", list, element));
   return found == places.end() ? place_of(std::string(list)) : found->second;
+}
+
+Place JobEntry::place_of_need(std::initializer_list<std::string_view> keys) const {
+  for (const std::string_view key : keys) {
+    if (const auto found = places.find(std::string(key)); found != places.end())
+      return found->second;
+  }
+  return place_of("resource_requirements");
 }
 
 std::uint64_t count(const ParameterValues& values) {

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -86,6 +88,20 @@ struct Entry : Placed {
   bool sound = true;  // false: name or parameters could not be read, which was reported
 };
 
+// What a map says of needs: a set of resource requirements, or a job itself. All else stays as it
+// is where they are put.
+struct SaidNeeds {
+  std::vector<std::pair<const ResourceKind*, std::uint64_t>> amounts;
+  Amounts named;  // parts and types of GPUs among them
+  [[nodiscard]] bool empty() const { return amounts.empty() && named.empty(); }
+  // Of GPUs what is said here is all that is said; so of a name and its types.
+  [[nodiscard]] Resources over(Resources needs) const;
+  // The same over a set; over what is needed without one where there is none.
+  [[nodiscard]] Resources over_set(const Resources* set) const {
+    return over(set == nullptr ? Resources{} : *set);
+  }
+};
+
 struct ResourceRequirements : Resources {
   std::string name;
   Place place;  // of its name
@@ -130,6 +146,7 @@ struct JobEntry : Entry {
   std::string invocation_script;
   Environment env;
   std::string resource_requirements;  // a name; empty: 1 CPU, 1 MiB
+  SaidNeeds needs;                    // in the job itself: they win over those
   std::string scheduler;              // a name; empty: any
   std::vector<std::string> labels;
   std::vector<std::string> depends_on;
@@ -151,6 +168,8 @@ struct JobEntry : Entry {
   [[nodiscard]] const char* labels_key() const {
     return places.contains("label") ? "label" : "labels";
   }
+  // Of what it needs of the kinds: where the job says it itself, else of the name of its set.
+  [[nodiscard]] Place place_of_need(std::initializer_list<std::string_view> keys) const;
 };
 
 struct FileEntry : Entry {

@@ -199,6 +199,8 @@ TEST_F(AdditionTo, a_job_that_differs_from_the_one_that_is_there_is_told_with_wh
   const std::pair<const char*, const char*> cases[] = {
       {"{name: a, command: y, priority: 3, failure_handler: again, crash_limit: 2}",
        "with another command: there 'x', here 'y'"},
+      {"{name: a, command: x, priority: 3, failure_handler: again, crash_limit: 2, cpus: 2}",
+       "with another resources: there 1 CPU, 1 MiB, here 2 CPUs, 1 MiB"},
       {"{name: a, command: x, failure_handler: again, crash_limit: 2}",
        "with another priority: there 3, here 0"},
       {"{name: a, command: x, priority: 3, crash_limit: 2}",
@@ -275,6 +277,22 @@ TEST_F(AdditionTo, a_file_has_one_maker_and_one_path) {
   EXPECT_NE(mistake("files: [{name: left, path: right}]\njobs: [{name: n, command: x}]\n")
                 .find("with the path 'left', and here 'right'"),
             std::string::npos);
+}
+
+TEST_F(AdditionTo, what_a_job_needs_may_stand_in_it) {
+  const Loaded loaded = add(
+      "jobs: [{name: n, command: x, resource_requirements: big, memory: 2g}, {name: m, command: x, "
+      "gpus: 1}]\n");
+  ASSERT_TRUE(loaded.expansion) << to_text(loaded.diagnostics);
+  EXPECT_EQ(loaded.expansion->entries[0].resources.cpus, 8U);
+  EXPECT_EQ(loaded.expansion->entries[0].resources.memory, mebibytes(2048));
+  EXPECT_EQ(loaded.expansion->entries[1].resources.gpus, 1U);
+  // Of jobs that name no set those of the job that spawns them: all but what they say.
+  Loaded spawned = load_addition("jobs: [{name: n, command: x, memory: 2g}]\n", "more.yaml",
+                                 no_file, {existing, 0, {Resources{4, 2}, "", {}}});
+  ASSERT_TRUE(spawned.expansion) << to_text(spawned.diagnostics);
+  EXPECT_EQ(Resources(spawned.expansion->entries[0].resources),
+            (Resources{4, 2, 1, mebibytes(2048)}));
 }
 
 TEST_F(AdditionTo, names_of_the_workflow_are_at_hand) {

@@ -27,9 +27,12 @@ class Adviser {
       : workflow_(workflow), expansion_(expansion), report_(report) {}
 
   void run() {
-    for (const ResourceRequirements& r : workflow_.resource_requirements) totals(r);
+    for (const ResourceRequirements& r : workflow_.resource_requirements)
+      totals(r, r.name, r.place);
     for (const ExpandedEntry& entry : expansion_.entries) {
       const JobEntry& job = workflow_.jobs[entry.source];
+      if (!job.needs.empty() && totalled_.insert(entry.source).second)
+        totals(entry.resources, job.name, job.place_of_need({"num_nodes", "num_cpus"}));
       launcher(job, entry);
       independent(job, entry);
       walltime(job, entry);
@@ -43,13 +46,13 @@ class Adviser {
     report_.add(Severity::warning, place, std::move(message), std::move(remedy));
   }
 
-  void totals(const ResourceRequirements& r) {
+  void totals(const Resources& r, const std::string& name, Place place) {
     if (r.nodes < 2 || r.cpus % r.nodes != 0) return;
     const std::uint32_t each = r.cpus / r.nodes;
     if (each < kManyCpusEach) return;
-    warn(r.place,
+    warn(place,
          fmt::format("{} asks for {} CPUs and {} on each of {} nodes: {} CPUs and {} in all",
-                     torc::quoted(r.name), r.cpus, show_bytes(r.memory), r.nodes,
+                     torc::quoted(name), r.cpus, show_bytes(r.memory), r.nodes,
                      std::uint64_t{r.cpus} * r.nodes,
                      show_bytes(ByteCount{r.memory.value * r.nodes})),
          fmt::format("amounts are those of one node; if {} CPUs are the total, write {}", r.cpus,
@@ -92,7 +95,7 @@ class Adviser {
     }
     const KeptFree kept = workflow_.kept_free();
     if (runtime <= longest_runtime(longest, kept)) return;
-    warn(job.place_of("resource_requirements"),
+    warn(job.place_of_need({"min_time", "runtime", "time_limit"}),
          fmt::format("{} {} {}, and no scheduler has a walltime of more than {}",
                      torc::quoted(job.name),
                      entry.resources.min_time.count() > 0 ? "needs at least" : "may run",
@@ -135,6 +138,7 @@ class Adviser {
   const Expansion& expansion_;
   Report& report_;
   std::set<std::size_t> told_;
+  std::set<std::size_t> totalled_;
   std::set<std::string> labels_;
 };
 

@@ -53,6 +53,28 @@ jobs:
   EXPECT_TRUE(jobs.expansion.dependencies.empty());
 }
 
+TEST(ExpandExamples, what_a_job_says_it_needs_wins_over_its_set_key_by_key) {
+  const Jobs jobs = jobs_of_example(R"(
+name: w
+resource_requirements:
+  - {name: small, cpus: 2, gpus: 1, memory: 4g, runtime: 30m}
+  - {name: large, num_cpus: 64}
+jobs:
+  - {name: alone, command: x, cpus: 3, num_gpus: 4, num_nodes: 2, memory: 1g, runtime: 1h, time_limit: 2h}
+  - {name: both, command: x, resource_requirements: small, memory: 8g, num_gpus: 0, time_limit: 1h}
+  - {name: "of_{set}", command: x, resource_requirements: "{set}", memory: 8g, parameters: {set: [small, large]}}
+  - {name: saves, command: x, runtime: 5h, min_time: 1h, checkpoint_exit_code: 3}
+)");
+  ASSERT_EQ(jobs.names, (Names{"alone", "both", "of_small", "of_large", "saves"}));
+  const auto needs = [&](std::size_t i) { return Resources(jobs.expansion.entries[i].resources); };
+  using namespace std::chrono_literals;
+  EXPECT_EQ(needs(0), (Resources{3, 4, 2, mebibytes(1024), 1h, 2h}));
+  EXPECT_EQ(needs(1), (Resources{2, 0, 1, mebibytes(8 * 1024), 30min, 1h}));
+  EXPECT_EQ(needs(2), (Resources{2, 1, 1, mebibytes(8 * 1024), 30min}));
+  EXPECT_EQ(needs(3), (Resources{64, 0, 1, mebibytes(8 * 1024)}));
+  EXPECT_EQ(needs(4), (Resources{1, 0, 1, mebibytes(1), 5h, 0s, 1h}));
+}
+
 TEST(ExpandExamples, one_job_on_four_nodes) {
   Workflow w;
   w.resource_requirements = {

@@ -57,12 +57,12 @@ name: w
 jobs:
   - name: a
     command: b
-    num_cpus: 4
+    walltime: 4
 )", R"(
-wf.yaml:5:5: error: unknown key 'num_cpus' in a job
-    5 |     num_cpus: 4
+wf.yaml:5:5: error: unknown key 'walltime' in a job
+    5 |     walltime: 4
       |     ^~~~~~~~
-      = it belongs to resource requirements
+      = it belongs to a Slurm scheduler
 )"},
     {"a_missing_name_and_jobs", R"(
 user: me
@@ -148,7 +148,7 @@ jobs:
 wf.yaml:5:28: error: 'resource_requirements' must be a text, not a map
     5 |     resource_requirements: {num_cpus: 2}
       |                            ^
-      = give the set a name under the top-level 'resource_requirements', and write that name here
+      = write its keys in the job itself, or give the set a name under the top-level 'resource_requirements', and write that name here
 )"},
     {"a_name_in_braces_without_quotes", R"(
 name: w

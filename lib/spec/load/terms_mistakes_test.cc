@@ -93,6 +93,90 @@ wf.yaml:6:53: warning: 'a' starts where 10 min are left and has no checkpoint_ex
       |                                                     ^~~~~
       = give it a checkpoint_exit_code, or leave min_time out
 )"},
+    {"times_of_a_job_itself", R"(
+name: w
+resource_requirements:
+  - {name: hour, runtime: 1h}
+jobs:
+  - {name: a, command: b, resource_requirements: hour, time_limit: 30m}
+  - {name: c, command: d, runtime: 2h, time_limit: 1h}
+  - {name: e, command: f, runtime: 2h, min_time: 10m}
+)", R"(
+wf.yaml:5:68: error: 'a' is expected to run 1 h and is ended after 30 min
+    5 |   - {name: a, command: b, resource_requirements: hour, time_limit: 30m}
+      |                                                                    ^~~
+      = let time_limit be the longer one
+wf.yaml:6:52: error: 'c' is expected to run 2 h and is ended after 1 h
+    6 |   - {name: c, command: d, runtime: 2h, time_limit: 1h}
+      |                                                    ^~
+      = let time_limit be the longer one
+wf.yaml:7:50: warning: 'e' starts where 10 min are left and has no checkpoint_exit_code: what it has not done by the end of its worker's time is lost
+    7 |   - {name: e, command: f, runtime: 2h, min_time: 10m}
+      |                                                  ^~~
+      = give it a checkpoint_exit_code, or leave min_time out
+)"},
+    {"needs_of_a_job_itself", R"(
+name: w
+resource_requirements:
+  - {name: small, cpus: 2, num_cpus: 3}
+slurm_schedulers:
+  - {name: s, account: x, nodes: 2, mem: 8G, walltime: "01:00:00", gres: "gpu:1"}
+jobs:
+  - {name: a, command: b, cpus: 0, gpus: many, memory: lots, runtime: 90}
+  - {name: c, command: d, num_gpus: 1, gpus: 1}
+  - {name: e, command: f, scheduler: s, memory: 9g, gpus: 2, num_nodes: 3, runtime: 2h}
+  - {name: g, command: h, num_nodes: 3}
+  - {name: i, command: j, memory: 100}
+)", R"(
+wf.yaml:3:28: error: 'num_cpus' and 'cpus' are the same key
+    3 |   - {name: small, cpus: 2, num_cpus: 3}
+      |                            ^~~~~~~~
+      = keep one of the two
+wf.yaml:7:33: error: 0 is out of range for 'cpus'
+    7 |   - {name: a, command: b, cpus: 0, gpus: many, memory: lots, runtime: 90}
+      |                                 ^
+      = write a whole number from 1 to 65536
+wf.yaml:7:42: error: 'gpus' must be a whole number, not 'many'
+    7 |   - {name: a, command: b, cpus: 0, gpus: many, memory: lots, runtime: 90}
+      |                                          ^~~~
+      = write a whole number from 0 to 1024
+wf.yaml:7:56: error: 'lots' is no amount of memory
+    7 |   - {name: a, command: b, cpus: 0, gpus: many, memory: lots, runtime: 90}
+      |                                                        ^~~~
+      = write it like 512k, 100m, 2g or 1t
+wf.yaml:7:71: error: '90' is a duration without a unit
+    7 |   - {name: a, command: b, cpus: 0, gpus: many, memory: lots, runtime: 90}
+      |                                                                       ^~
+      = write it like PT30M, P1DT12H, 30m, 1h30m, 1:30:00 or 2-12:00:00
+wf.yaml:8:40: error: 'gpus' and 'num_gpus' are the same key
+    8 |   - {name: c, command: d, num_gpus: 1, gpus: 1}
+      |                                        ^~~~
+      = keep one of the two
+wf.yaml:9:38: error: job 'e' needs 2 GPUs, and a node of scheduler 's' has 1
+    9 |   - {name: e, command: f, scheduler: s, memory: 9g, gpus: 2, num_nodes: 3, runtime: 2h}
+      |                                      ^
+      = raise gres, or lower num_gpus
+wf.yaml:9:38: error: job 'e' needs 3 nodes, and an allocation of scheduler 's' has 2
+    9 |   - {name: e, command: f, scheduler: s, memory: 9g, gpus: 2, num_nodes: 3, runtime: 2h}
+      |                                      ^
+      = raise nodes of the scheduler, or lower num_nodes
+wf.yaml:9:38: error: job 'e' needs 9 GiB, and a node of scheduler 's' has 8 GiB
+    9 |   - {name: e, command: f, scheduler: s, memory: 9g, gpus: 2, num_nodes: 3, runtime: 2h}
+      |                                      ^
+      = raise mem, or lower the memory
+wf.yaml:9:38: warning: job 'e' may run 2 h, and scheduler 's' has a walltime of 1 h
+    9 |   - {name: e, command: f, scheduler: s, memory: 9g, gpus: 2, num_nodes: 3, runtime: 2h}
+      |                                      ^
+      = no worker would start it: raise the walltime, or lower the runtime
+wf.yaml:10:38: error: job 'g' needs 3 nodes, and no scheduler has allocations of more than 2
+   10 |   - {name: g, command: h, num_nodes: 3}
+      |                                      ^
+      = raise nodes of a scheduler, or lower num_nodes
+wf.yaml:11:35: warning: 100 without a unit is 100 bytes
+   11 |   - {name: i, command: j, memory: 100}
+      |                                   ^~~
+      = write 100m or 100g
+)"},
 };
 // clang-format on
 

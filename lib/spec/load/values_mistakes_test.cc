@@ -216,11 +216,11 @@ jobs:
 wf.yaml:3:35: error: 'launch' is for jobs of several nodes, and job 'a' has one
     3 |   - {name: a, command: b, launch: all, ntasks_per_node: 2}
       |                                   ^~~
-      = remove it, or give the job a num_nodes above 1 in its resource requirements
+      = remove it, or give the job a num_nodes above 1
 wf.yaml:3:57: error: 'ntasks_per_node' is for jobs of several nodes, and job 'a' has one
     3 |   - {name: a, command: b, launch: all, ntasks_per_node: 2}
       |                                                         ^
-      = remove it, or give the job a num_nodes above 1 in its resource requirements
+      = remove it, or give the job a num_nodes above 1
 )"},
     {"launch_end_of_a_head", R"(
 name: w
@@ -248,11 +248,11 @@ slurm_schedulers:
 wf.yaml:3:64: error: job 'a' needs 4 nodes, and an allocation of scheduler 's' has 2
     3 |   - {name: a, command: b, resource_requirements: r, scheduler: s}
       |                                                                ^
-      = raise nodes of the scheduler, or lower num_nodes in the resource requirements
+      = raise nodes of the scheduler, or lower num_nodes
 wf.yaml:4:50: error: job 'c' needs 4 nodes, and no scheduler has allocations of more than 3
     4 |   - {name: c, command: d, resource_requirements: r}
       |                                                  ^
-      = raise nodes of a scheduler, or lower num_nodes in the resource requirements
+      = raise nodes of a scheduler, or lower num_nodes
 )"},
     {"unknown_resources", R"(
 name: w
@@ -401,10 +401,10 @@ resource_requirements:
 slurm_schedulers:
   - {name: s, walltime: '08:00:00'}
 )", R"(
-wf.yaml:6:16: error: job 'a' may run 10 h, and scheduler 's' has a walltime of 8 h
+wf.yaml:6:16: warning: job 'a' may run 10 h, and scheduler 's' has a walltime of 8 h
     6 |     scheduler: s
       |                ^
-      = raise the walltime, or lower the runtime in the resource requirements
+      = no worker would start it: raise the walltime, or lower the runtime
 )"},
     {"a_runtime_that_fills_the_walltime", R"(
 name: w
@@ -457,11 +457,11 @@ slurm_schedulers:
 wf.yaml:6:16: error: job 'a' needs 100 GiB, and a node of scheduler 's' has 64 GiB
     6 |     scheduler: s
       |                ^
-      = raise mem, or lower the memory in the resource requirements
+      = raise mem, or lower the memory
 wf.yaml:6:16: error: job 'a' needs 4 GPUs, and a node of scheduler 's' has 2
     6 |     scheduler: s
       |                ^
-      = raise gres, or lower num_gpus in the resource requirements
+      = raise gres, or lower num_gpus
 )"},
     {"slurm_mode", R"(
 name: w

@@ -106,7 +106,7 @@ std::optional<std::uint64_t> gpus_of(std::string_view gres) {
 struct Fit {
   const Session& session;
   const JobEntry& job;
-  const ResourceRequirements& needs;
+  const Resources needs;
   const SlurmScheduler& scheduler;
   KeptFree kept;
 
@@ -116,7 +116,7 @@ struct Fit {
     impossible(fmt::format("job {} needs {} nodes, and an allocation of scheduler {} has {}",
                            torc::quoted(job.name), needs.nodes, torc::quoted(scheduler.name),
                            scheduler.nodes),
-               "raise nodes of the scheduler, or lower num_nodes in the resource requirements");
+               "raise nodes of the scheduler, or lower num_nodes");
   }
   void impossible(std::string message, std::string remedy) const {
     session.report.error(place(), std::move(message), std::move(remedy));
@@ -130,7 +130,10 @@ struct Fit {
                     needs.min_time.count() > 0 ? "needs at least" : "may run", show_exactly(least),
                     torc::quoted(scheduler.name), show_exactly(**limit));
     if (least > **limit) {
-      impossible(figures, "raise the walltime, or lower the runtime in the resource requirements");
+      // Times change by a command of a moment, `torc set` or sbatch --time; what a node has does
+      // not.
+      session.report.add(Severity::warning, place(), figures,
+                         "no worker would start it: raise the walltime, or lower the runtime");
     } else if (least > longest_runtime(**limit, kept)) {
       session.report.add(
           Severity::warning, place(), figures,
@@ -145,14 +148,14 @@ struct Fit {
       impossible(
           fmt::format("job {} needs {}, and a node of scheduler {} has {}", torc::quoted(job.name),
                       show_bytes(needs.memory), torc::quoted(scheduler.name), show_bytes(*memory)),
-          "raise mem, or lower the memory in the resource requirements");
+          "raise mem, or lower the memory");
     }
     const auto gpus = gpus_of(scheduler.gres);
     if (const std::uint32_t count = gpu_count(needs); gpus && count > *gpus) {
       impossible(fmt::format("job {} needs {} GPU{}, and a node of scheduler {} has {}",
                              torc::quoted(job.name), count, count == 1 ? "" : "s",
                              torc::quoted(scheduler.name), *gpus),
-                 "raise gres, or lower num_gpus in the resource requirements");
+                 "raise gres, or lower num_gpus");
     }
   }
 };
@@ -165,10 +168,10 @@ void check_nodes_of_all(const Session& session, const Workflow& workflow, const 
   for (const SlurmScheduler& s : workflow.slurm_schedulers) most = std::max(most, s.nodes);
   if (nodes <= most) return;
   session.report.error(
-      job.place_of("resource_requirements"),
+      job.place_of_need({"num_nodes"}),
       fmt::format("job {} needs {} nodes, and no scheduler has allocations of more than {}",
                   torc::quoted(job.name), nodes, most),
-      "raise nodes of a scheduler, or lower num_nodes in the resource requirements");
+      "raise nodes of a scheduler, or lower num_nodes");
 }
 
 // What tells how a command is started on several nodes, of a job that has one.
@@ -181,8 +184,7 @@ void check_launch(const Session& session, const JobEntry& job, std::uint32_t nod
     session.report.error(job.place_of(key),
                          fmt::format("'{}' is for jobs of several nodes, and job {} has one", key,
                                      torc::quoted(job.name)),
-                         "remove it, or give the job a num_nodes above 1 in its resource "
-                         "requirements");
+                         "remove it, or give the job a num_nodes above 1");
   }
   if (nodes > 1 && job.launch.end == LaunchEnd::all && job.launch.on != LaunchOn::all) {
     session.report.error(job.place_of("launch_end"),
@@ -250,7 +252,6 @@ void check_references(const Session& session, const Workflow& workflow) {
   const auto resources =
       index(session, workflow.resource_requirements, "the set of resource requirements");
   const auto schedulers = index(session, workflow.slurm_schedulers, "the scheduler");
-  const ResourceRequirements defaults;
   const auto handlers = index(session, workflow.failure_handlers, "the failure handler");
   Unknown no_resources("set of resource requirements", "resource_requirements",
                        "resource_requirements");
@@ -260,16 +261,15 @@ void check_references(const Session& session, const Workflow& workflow) {
     // One for all jobs of an entry: parameters are not filled in.
     (void)no_handler.look_up(handlers, job.failure_handler, job.place_of("failure_handler"));
     if (workflow.execution.mode == ExecutionMode::slurm) check_launcher(session, job);
-    const ResourceRequirements* needs =
+    const ResourceRequirements* set =
         no_resources.look_up(resources, job.resource_requirements, job);
     const SlurmScheduler* scheduler = no_scheduler.look_up(schedulers, job.scheduler, job);
-    if (!job.sound || (needs == nullptr && !job.resource_requirements.empty())) continue;
-    const std::uint32_t nodes = needs == nullptr ? defaults.nodes : needs->nodes;
-    check_launch(session, job, nodes);
-    if (job.scheduler.empty()) check_nodes_of_all(session, workflow, job, nodes);
+    if (!job.sound || (set == nullptr && !job.resource_requirements.empty())) continue;
+    const Resources needed = job.needs.over_set(set);
+    check_launch(session, job, needed.nodes);
+    if (job.scheduler.empty()) check_nodes_of_all(session, workflow, job, needed.nodes);
     if (scheduler == nullptr) continue;
-    const Fit fit{session, job, needs == nullptr ? defaults : *needs, *scheduler,
-                  workflow.kept_free()};
+    const Fit fit{session, job, needed, *scheduler, workflow.kept_free()};
     fit.check_time();
     fit.check_amounts();
     fit.check_nodes();

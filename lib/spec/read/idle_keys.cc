@@ -77,29 +77,29 @@ class Finder {
   void multipliers(const JobEntry& job) {
     if (!job.sound) return;
     const FailureHandler* handler = named(workflow_.failure_handlers, job.failure_handler);
-    const ResourceRequirements defaults;
-    const ResourceRequirements* needs =
+    const ResourceRequirements* set =
         named(workflow_.resource_requirements, job.resource_requirements);
-    if (needs == nullptr && job.resource_requirements.empty()) needs = &defaults;
-    if (handler == nullptr || needs == nullptr) return;
+    if (handler == nullptr || (set == nullptr && !job.resource_requirements.empty())) return;
+    const Resources defaults;
+    const Resources needs = job.needs.over_set(set);
     const Place place = job.place_of("failure_handler");
     const auto any = [&](double FailureRule::*multiplier) {
       return std::ranges::any_of(handler->rules,
                                  [&](const FailureRule& r) { return r.*multiplier != 1; });
     };
-    if (needs->runtime.count() == 0 && any(&FailureRule::runtime_multiplier) &&
+    if (needs.runtime.count() == 0 && any(&FailureRule::runtime_multiplier) &&
         told_runtime_.insert(handler->name).second) {
       warn(place,
            fmt::format("{} declares no runtime, so the runtime_multiplier of {} changes nothing",
                        torc::quoted(job.name), torc::quoted(handler->name)),
-           "give its resource requirements a runtime");
+           "give it a runtime");
     }
-    if (needs->memory <= defaults.memory && any(&FailureRule::memory_multiplier) &&
+    if (needs.memory <= defaults.memory && any(&FailureRule::memory_multiplier) &&
         told_memory_.insert(handler->name).second) {
       warn(place,
            fmt::format("{} declares no memory, so the memory_multiplier of {} changes nothing",
                        torc::quoted(job.name), torc::quoted(handler->name)),
-           "give its resource requirements a memory: without one a job may use any");
+           "give it a memory: without one a job may use any");
     }
   }
 

@@ -168,6 +168,7 @@ JobEntry read_job(const Session& session, const Node& map) {
   job.parameters = std::move(own.parameters);
   job.mode = own.mode;
   job.resource_requirements = reader.text("resource_requirements");
+  job.needs = read_needs(reader);
   job.scheduler = reader.text("scheduler");
   if (const Node* stdio = reader.find("stdio")) job.stdio = read_stdio(session, *stdio);
   job.place = reader.name_place();
@@ -206,15 +207,16 @@ FileEntry read_file(const Session& session, const Node& map) {
 namespace {
 
 // A part of one, or all. False: a number of them.
-bool read_gpus(Resources& r, const std::string& text) {
+bool read_gpus(SaidNeeds& needs, const std::string& text) {
   const auto amount = parse_amount(text);
   if (!amount || (*amount >= kWhole && *amount != kAllThereIs)) return false;
-  set_amount(r.named, {std::string(kGpus), *amount});
+  set_amount(needs.named, {std::string(kGpus), *amount});
   return true;
 }
 
-void read_named(const Session& session, const Node& map, Resources& r) {
+void read_named(const Session& session, const Node& map, SaidNeeds& r) {
   std::set<std::string> variables;
+  const bool has_gpus = r.over({}).gpus > 0 || find_amount(r.named, kGpus) != nullptr;
   for (std::size_t i = 0; i + 1 < map.items.size(); i += 2) {
     const Node& of = *map.items[i];
     const auto name = resource_name(session.text(of));
@@ -227,7 +229,7 @@ void read_named(const Session& session, const Node& map, Resources& r) {
                                 torc::quoted(of.text), variable_of(*name)),
                     "give one of them another name");
     }
-    if (is_gpu(*name) && (r.gpus > 0 || find_amount(r.named, kGpus) != nullptr)) {
+    if (is_gpu(*name) && has_gpus) {
       session.error(of, fmt::format("{} beside num_gpus", torc::quoted(of.text)),
                     "of which type its GPUs are is said of all of them: write one of the two");
       continue;
@@ -249,36 +251,44 @@ void read_named(const Session& session, const Node& map, Resources& r) {
 
 }  // namespace
 
-ResourceRequirements read_requirements(const Session& session, const Node& map) {
-  const MapReader reader(session, map, Where::resources);
-  ResourceRequirements r;
-  r.name = reader.name();
-  r.place = reader.name_place();
+SaidNeeds read_needs(const MapReader& reader) {
+  SaidNeeds needs;
   for (const ResourceKind& kind : kResourceKinds) {
     if (!reader.has(kind.key)) continue;
     const std::string text = reader.text(kind.key);
     switch (kind.measure) {
       case Measure::count:
-        if (kind.word == kGpus && read_gpus(r, text)) break;
-        kind.put(r, reader.integer(kind.key, kind.get(r)));
+        if (kind.word == kGpus && read_gpus(needs, text)) break;
+        needs.amounts.emplace_back(&kind, reader.integer(kind.key, std::uint64_t{0}));
         break;
       case Measure::bytes:
-        if (const auto bytes = parse_memory(text); bytes.ok()) kind.put(r, bytes->value);
+        if (const auto bytes = parse_memory(text); bytes.ok())
+          needs.amounts.emplace_back(&kind, bytes->value);
         break;
       case Measure::seconds:
         if (const auto time = parse_spec_duration(text); time.ok())
-          kind.put(r, static_cast<std::uint64_t>(time->count()));
+          needs.amounts.emplace_back(&kind, static_cast<std::uint64_t>(time->count()));
         break;
     }
   }
-  if (const Node* node = reader.find("resources")) read_named(session, *node, r);
-  if (reader.has("memory")) {
+  if (const Node* node = reader.find("resources")) read_named(reader.session(), *node, needs);
+  if (const Node* memory = reader.find("memory")) {
     const std::string text = reader.text("memory");
-    if (r.memory < mebibytes(1) && text.find_first_not_of("0123456789") == std::string::npos) {
-      session.warn(*reader.find("memory"), fmt::format("{} without a unit is {} bytes", text, text),
-                   fmt::format("write {}m or {}g", text, text));
+    if (needs.over({}).memory < mebibytes(1) &&
+        text.find_first_not_of("0123456789") == std::string::npos) {
+      reader.session().warn(*memory, fmt::format("{} without a unit is {} bytes", text, text),
+                            fmt::format("write {}m or {}g", text, text));
     }
   }
+  return needs;
+}
+
+ResourceRequirements read_requirements(const Session& session, const Node& map) {
+  const MapReader reader(session, map, Where::resources);
+  ResourceRequirements r;
+  r.name = reader.name();
+  r.place = reader.name_place();
+  static_cast<Resources&>(r) = read_needs(reader).over({});
   return r;
 }
 

@@ -48,13 +48,16 @@ void MapReader::add(const Node& key_node, const Node& value) {
     return;
   }
   const Key* meant = meaning_of(*key);
-  const bool again = std::ranges::find(named_, meant) != named_.end();
-  named_.push_back(meant);
+  // The same word twice has been reported.
+  const auto other = std::ranges::find_if(
+      named_, [&](const Key* one) { return one != key && meaning_of(*one) == meant; });
+  const Key* const said = other == named_.end() ? nullptr : *other;
+  named_.push_back(key);
   tell_support(*key, key_node, value);
-  if (again && meant != key) {
+  if (said != nullptr) {
     session_->error(
         key_node,
-        fmt::format("{} and {} are the same key", torc::quoted(name), torc::quoted(meant->name)),
+        fmt::format("{} and {} are the same key", torc::quoted(name), torc::quoted(said->name)),
         "keep one of the two");
     return;
   }
@@ -86,7 +89,8 @@ void MapReader::tell_support(const Key& key, const Node& key_node, const Node& v
 void MapReader::check_missing() {
   for (const Key& key : language()) {
     if (key.where != where_ || !key.required) continue;
-    if (std::ranges::find(named_, &key) != named_.end()) continue;
+    const auto is_it = [&](const Key* named) { return meaning_of(*named) == &key; };
+    if (std::ranges::any_of(named_, is_it)) continue;
     session_->error(
         *map_, fmt::format("{} has no {}", subject(), torc::quoted(key.name)),
         fmt::format("add '{}{} …'", key.name, session_->form() == Form::kdl ? "" : ":"));

@@ -86,34 +86,56 @@ void check_limits(const Session& session, const Workflow& workflow) {
   }
 }
 
-void check_times(const Session& session, const Workflow& workflow) {
-  for (const ResourceRequirements& r : workflow.resource_requirements) {
-    const auto tell = [&](const std::string& what, std::string remedy) {
-      session.report.error(r.place, fmt::format("{} {}", torc::quoted(r.name), what),
-                           std::move(remedy));
-    };
-    if (r.time_limit.count() > 0 && r.runtime > r.time_limit) {
-      tell(fmt::format("is expected to run {} and is ended after {}", show_exactly(r.runtime),
-                       show_exactly(r.time_limit)),
-           "let time_limit be the longer one");
-    }
-    if (r.min_time.count() > 0 && longest_time(r).count() > 0 && r.min_time > longest_time(r)) {
-      tell(fmt::format("needs at least {} and is ended after {}", show_exactly(r.min_time),
-                       show_exactly(longest_time(r))),
-           "min_time is a part of the runtime");
-    }
+namespace {
+
+void check_times_of(const Session& session, const Resources& r, const std::string& name,
+                    Place place) {
+  const auto tell = [&](const std::string& what, std::string remedy) {
+    session.report.error(place, fmt::format("{} {}", torc::quoted(name), what), std::move(remedy));
+  };
+  if (r.time_limit.count() > 0 && r.runtime > r.time_limit) {
+    tell(fmt::format("is expected to run {} and is ended after {}", show_exactly(r.runtime),
+                     show_exactly(r.time_limit)),
+         "let time_limit be the longer one");
   }
+  if (r.min_time.count() > 0 && longest_time(r).count() > 0 && r.min_time > longest_time(r)) {
+    tell(fmt::format("needs at least {} and is ended after {}", show_exactly(r.min_time),
+                     show_exactly(longest_time(r))),
+         "min_time is a part of the runtime");
+  }
+}
+
+}  // namespace
+
+void check_times(const Session& session, const Workflow& workflow) {
+  for (const ResourceRequirements& r : workflow.resource_requirements)
+    check_times_of(session, r, r.name, r.place);
   for (const JobEntry& job : workflow.jobs) {
-    const auto needs = std::ranges::find(workflow.resource_requirements, job.resource_requirements,
+    const auto found = std::ranges::find(workflow.resource_requirements, job.resource_requirements,
                                          &ResourceRequirements::name);
-    if (job.checkpoint_exit_code != 0 || needs == workflow.resource_requirements.end() ||
-        needs->name.empty() || needs->min_time.count() == 0)
-      continue;
+    const bool is_named =
+        !job.resource_requirements.empty() && found != workflow.resource_requirements.end();
+    const ResourceRequirements* const set = is_named ? &*found : nullptr;
+    const Resources needs = job.needs.over_set(set);
+    if (needs.named.size() > kMostNamed) {
+      session.report.error(job.place_of_need({"resources"}),
+                           fmt::format("{} needs more than {} resources with its set",
+                                       torc::quoted(job.name), kMostNamed),
+                           "name fewer");
+    }
+    // What the set alone gets wrong was told there.
+    const Resources before = SaidNeeds().over_set(set);
+    if (needs.runtime != before.runtime || needs.time_limit != before.time_limit ||
+        needs.min_time != before.min_time) {
+      check_times_of(session, needs, job.name,
+                     job.place_of_need({"time_limit", "min_time", "runtime"}));
+    }
+    if (job.checkpoint_exit_code != 0 || needs.min_time.count() == 0) continue;
     session.report.add(
-        Severity::warning, job.place_of("resource_requirements"),
+        Severity::warning, job.place_of_need({"min_time"}),
         fmt::format("{} starts where {} are left and has no checkpoint_exit_code: what it has not "
                     "done by the end of its worker's time is lost",
-                    torc::quoted(job.name), show_exactly(needs->min_time)),
+                    torc::quoted(job.name), show_exactly(needs.min_time)),
         "give it a checkpoint_exit_code, or leave min_time out");
   }
 }

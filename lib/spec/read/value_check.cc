@@ -52,8 +52,8 @@ struct Check {
     if (key.type == Type::maps || key.type == Type::names || key.type == Type::integers)
       return "start each of them on a line of its own with '- '";
     if (key.name == "resource_requirements" && value.kind == NodeKind::map)
-      return "give the set a name under the top-level 'resource_requirements', and write that name "
-             "here";
+      return "write its keys in the job itself, or give the set a name under the top-level "
+             "'resource_requirements', and write that name here";
     return "put quotes around a text that starts with '{' or '['";
   }
 

@@ -44,7 +44,7 @@ void advise(const spec::Workflow& workflow, const spec::ExpandedEntry& entry,
   if (most == nullptr) return;
   const bool is_bound = !entry.scheduler.empty();
   report.add(spec::Severity::warning,
-             job.place_of(is_bound ? "scheduler" : "resource_requirements"),
+             is_bound ? job.place_of("scheduler") : job.place_of_need({"num_cpus"}),
              fmt::format("job {} needs {}, and {} has {}", torc::quoted(job.name), cpus_text(need),
                          is_bound ? "a node of scheduler " + torc::quoted(entry.scheduler)
                                   : std::string("no scheduler's node has as many: the largest"),
