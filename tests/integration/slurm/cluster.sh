@@ -27,33 +27,9 @@ export SLURM_CONF=$dir/slurm.conf
 
 fail() { echo "cluster.sh: $*" >&2; exit 1; }
 cannot() { echo "cluster.sh: $*" >&2; exit 77; }
+. "${self%/*}/../processes.sh"
 . "${self%/*}/accounting.sh"
 
-# ---- processes: DIR/run/NAME holds "pid starttime", so that a recycled pid is never taken for ours ----
-
-start_time() {
-  local stat fields
-  stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
-  read -ra fields <<<"${stat##*) }" # from field 3, the state, on
-  [ "${fields[0]}" != Z ] && echo "${fields[19]}"
-}
-remember() { echo "$2 $(start_time "$2")" >"$dir/run/$1"; }
-lives() {
-  local pid since
-  read -r pid since 2>/dev/null <"$dir/run/$1" || return 1
-  [ -n "$since" ] && [ "$(start_time "$pid")" = "$since" ]
-}
-pid_of() { cut -d' ' -f1 "$dir/run/$1"; }
-
-await() { # SECONDS CONDITION…
-  local end=$((SECONDS + $1))
-  shift
-  until "$@" >/dev/null 2>&1; do
-    [ $SECONDS -lt $end ] || return 1
-    sleep 0.02
-  done
-}
-gone() { ! lives "$1"; }
 finish() { # NAME SIGNAL…: each signal in turn until it is gone
   local name=$1 signal
   shift
@@ -86,7 +62,6 @@ node_main() { # as pid 1 of the node: also reaps what loses its parent
   trap 'kill -TERM $slurmd 2>/dev/null' TERM
   while kill -0 $slurmd 2>/dev/null; do wait $slurmd; done
 }
-first_process() { tr -d ' ' <"/proc/$(pid_of "$1")/task/$(pid_of "$1")/children"; }
 shut_down() {
   lives "$1" && kill -TERM "$(first_process "$1")" 2>/dev/null && await 3 gone "$1"
   finish "$1" KILL

@@ -28,7 +28,7 @@ def workflow(mode, job, log):
     needs = set()
     for number, nodes, cpus, tenths, priority in jobs():
         needs.add((nodes, cpus, tenths // 10 + 2))  # starting and ending take their time, too
-        print(f"  - name: j{number}_{nodes}\n    command: {job} {log} {tenths}\n    priority: {priority}")
+        print(f"  - name: j{number}_{nodes}\n    command: {job} {log} {tenths} 0.1\n    priority: {priority}")
         print(f"    resource_requirements: r{nodes}_{cpus}_{tenths // 10 + 2}")
     print("resource_requirements:")
     for nodes, cpus, seconds in sorted(needs):

@@ -12,27 +12,9 @@ here=$(dirname "$(readlink -f "$0")")
 torc=$build/torc
 work=$(mktemp -d /tmp/torc-mixed.XXXXXX)
 
-cat >"$work/job" <<'JOB'
-#!/bin/bash
-# job LOG TENTHS: runs for so many tenths of a second, of its own time.
-say() { echo "$EPOCHREALTIME $1 $TORC_JOB_NAME $TORC_ATTEMPT_ID ${TORC_NODELIST:-$host} $TORC_NUM_CPUS" >>"$log"; }
-log=$1
-read -r host </proc/sys/kernel/hostname
-say start
-for ((i = 0; i < $2; i++)); do sleep 0.1; done
-say end
-JOB
-chmod 755 "$work/job"
-
+look=0.1
+. "$here/../processes.sh"
 cluster() { "$here/cluster.sh" "$round/c" "$@"; }
-await() { # SECONDS CONDITION…
-  local end=$((SECONDS + $1))
-  shift
-  until "$@"; do
-    [ $SECONDS -lt $end ] || return 1
-    sleep 0.1
-  done
-}
 state() { squeue -h -t all -j "$id" -o %T 2>/dev/null; }
 ended() { [[ $(state) =~ ^(COMPLETED|FAILED|CANCELLED|TIMEOUT|NODE_FAIL)$ || -z $(state) ]]; }
 half_done() { [ "$(grep -c ' end ' "$round/log")" -ge 100 ]; }
@@ -45,7 +27,7 @@ row() { # MODE-FAULT
   NODE_ADDRESS=$(hostname -I | cut -d' ' -f1) cluster start 4 $BASHPID || return
   export SLURM_CONF=$round/c/slurm.conf
   : >"$round/log"
-  "$here/mixed.py" workflow "$mode" "$work/job" "$round/log" >"$round/wf.yaml"
+  "$here/mixed.py" workflow "$mode" "$here/job" "$round/log" >"$round/wf.yaml"
   (cd "$round" && "$torc" init wf.yaml --store "$round/wf.torc" --engine journal --no-slurm) >"$round/init" 2>&1 ||
     { cat "$round/init"; return 1; }
   id=$(cd "$round" && TORC_WORKER_FLAGS="--lease-ttl 20s --idle-timeout 30s" sbatch --parsable "$round/wf.torc/slurm/all.sbatch") || return 1

@@ -40,7 +40,7 @@ class Round:
         self.ends = {}
         for time, (kind, *rest) in self.lines:
             if kind in ("start", "end"):
-                job, attempt, host = rest
+                job, attempt, host, _ = rest
                 (self.starts if kind == "start" else self.ends)[job, int(attempt)] = (time, host)
         self.history = json.loads((directory / "history.json").read_text())["events"]
         self.status = json.loads((directory / "status.json").read_text())

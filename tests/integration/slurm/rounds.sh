@@ -16,6 +16,8 @@ torc=$build/torc
 log=$(readlink -f "${LOG:-rounds.log}")
 work=$(mktemp -d /tmp/torc-rounds.XXXXXX)
 lease=300 # seconds; as users have it
+look=0.1
+. "$here/../processes.sh"
 
 # Those that measure tenths of a second come first, one after the other.
 alone=(end wide wide-poll plain)
@@ -45,24 +47,13 @@ wanted_of() { # FIGURE=MOST…
 
 # ---- workflows: jobs sN_… wait for all of s(N-1)_…; each says when it starts and ends, and where ----
 
-cat >"$work/job" <<'JOB'
-#!/bin/bash
-# job LOG HALVES: runs for so many half seconds, of its own time.
-say() { echo "$EPOCHREALTIME $1 $TORC_JOB_NAME $TORC_ATTEMPT_ID $host" >>"$log"; }
-log=$1
-read -r host </proc/sys/kernel/hostname
-say start
-for ((i = 0; i < $2; i++)); do sleep 0.5; done
-say end
-JOB
-chmod 755 "$work/job"
 stage() { # NUMBER JOBS HALVES CPUS [RUNTIME]
   cat <<YAML
   - name: s$1_{i}
     parameters: {i: "1:$2"}
     scheduler: all
     resource_requirements: r$1
-    command: exec $work/job $round/log $3
+    command: exec $here/job $round/log $3 0.5
 YAML
   [ "$1" = 1 ] || echo "    depends_on_regexes: [\"^s$(($1 - 1))_\"]"
   requirements+=("  - {name: r$1, num_cpus: $4, memory: 50m${5:+, runtime: $5}}")
@@ -118,14 +109,6 @@ SQUEUE
 cluster() { "$here/cluster.sh" "$place" "$@"; }
 note() { echo "$EPOCHREALTIME $*" >>"$round/log"; }
 said() { [ "$(grep -c " $1 " "$round/log")" -ge "$2" ]; } # WORD TIMES
-await() {                                                 # SECONDS CONDITION…
-  local end=$((SECONDS + $1))
-  shift
-  until "$@"; do
-    [ $SECONDS -lt $end ] || return 1
-    sleep 0.1
-  done
-}
 submit() {
   local id
   id=$(cd "$round" && PATH="$round/bin:$PATH" TORC_WORKER_FLAGS="$flags" sbatch --parsable "$store/slurm/all.sbatch") || return 1

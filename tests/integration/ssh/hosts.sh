@@ -20,6 +20,7 @@ shift 2
 
 fail() { echo "hosts.sh: $*" >&2; exit 1; }
 cannot() { echo "hosts.sh: $*" >&2; exit 77; }
+. "${self%/*}/../processes.sh"
 
 sum=$(printf %s "$dir" | cksum | cut -d' ' -f1)
 net=10.$((200 + sum % 50)).$((sum / 50 % 250))
@@ -28,32 +29,6 @@ bridge=tb$tag
 namespace() { echo "torc-$tag-$1"; }
 cable() { echo "tv$tag-${1#h}"; }
 address() { echo "$net.$((10 + ${1#h}))"; }
-
-# ---- processes: DIR/run/NAME holds "pid starttime", so that a recycled pid is never taken for ours ----
-
-start_time() {
-  local stat fields
-  stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
-  read -ra fields <<<"${stat##*) }" # from field 3, the state, on
-  [ "${fields[0]}" != Z ] && echo "${fields[19]}"
-}
-remember() { echo "$2 $(start_time "$2")" >"$dir/run/$1"; }
-lives() {
-  local pid since
-  read -r pid since 2>/dev/null <"$dir/run/$1" || return 1
-  [ -n "$since" ] && [ "$(start_time "$pid")" = "$since" ]
-}
-pid_of() { cut -d' ' -f1 "$dir/run/$1"; }
-await() { # SECONDS CONDITION…
-  local end=$((SECONDS + $1))
-  shift
-  until "$@" >/dev/null 2>&1; do
-    [ $SECONDS -lt $end ] || return 1
-    sleep 0.02
-  done
-}
-gone() { ! lives "$1"; }
-first_process() { tr -d ' ' <"/proc/$(pid_of "$1")/task/$(pid_of "$1")/children"; }
 
 # ---- one host ----
 
