@@ -7,6 +7,8 @@
 #include "bin/commands/commands.h"
 #include "bin/flags.h"
 #include "bin/help/man_pages.h"
+#include "lib/base/number.h"
+#include "lib/exec/step/step_keeper.h"
 #include "lib/store/disk/disk.h"
 
 namespace torc::cli {
@@ -120,6 +122,12 @@ Exit run_command_line(const App& app, int argc, char** argv) {
   if (argc == 3 && std::string_view(argv[1]) == "--write-help-files") {
     const auto written = write_help_files(app, argv[2]);
     return written ? Exit::ok : report(app, written.error());
+  }
+  // What a worker's srun starts within a step.
+  if (argc == 4 && std::string_view(argv[1]) == "--keep-step") {
+    const auto key = whole_number<exec::StepKey>(argv[3]);
+    const auto kept = exec::keep_step(app.clock, argv[2], key.value_or(0), app.environment);
+    return kept ? static_cast<Exit>(*kept) : report(app, kept.error());
   }
   const auto line = make_command_line();
   const auto asked = line->parse(argc, argv);

@@ -24,7 +24,7 @@ struct Mode {
   const char* name;
   bool is_built;
 };
-constexpr Mode kModes[] = {{"direct", true}, {"slurm", false}};
+constexpr Mode kModes[] = {{"direct", true}, {"slurm", true}};
 
 // How long things take: as in `make test`, or as in `make test-slurm` (TORC_TEST_FULL_SIZES).
 struct Sizes {
@@ -41,6 +41,12 @@ Sizes sizes() {
 
 constexpr std::uint64_t kMegabyte = 1 << 20;
 
+// A second from the signal to SIGKILL.
+std::string lead_of(const Mode& mode) {
+  return mode.name == std::string("slurm") ? "srun_termination_signal: TERM@1"
+                                           : "sigterm_lead_seconds: 1";
+}
+
 std::string replaced(std::string text, const std::map<std::string, std::string>& values) {
   for (const auto& [name, value] : values) {
     for (auto at = text.find(name); at != std::string::npos; at = text.find(name, at))
@@ -52,7 +58,7 @@ std::string replaced(std::string text, const std::map<std::string, std::string>&
 // MODE, SIZE and so on stand for what replaced() is told. Each is bound to a share of a node, so
 // that several fit side by side.
 constexpr const char* kHead = R"yaml(name: NAME
-execution_config: {mode: MODE, sigterm_lead_seconds: 1}
+execution_config: {mode: MODE, LEAD}
 slurm_schedulers: [{name: lab, nodes: NODES, walltime: "00:10:00", mem: MEMORYM, extra: -c CPUS}]
 )yaml";
 
@@ -142,6 +148,7 @@ class Acceptance : public SlurmTest, public testing::WithParamInterface<std::tup
     write_text(work_ / (name + ".yaml"),
                replaced(kHead + std::string(jobs), {{"NAME", name},
                                                     {"MODE", std::get<Mode>(GetParam()).name},
+                                                    {"LEAD", lead_of(std::get<Mode>(GetParam()))},
                                                     {"NODES", std::to_string(share.nodes)},
                                                     {"MEMORY", std::to_string(share.memory)},
                                                     {"CPUS", std::to_string(share.cpus)},

@@ -96,15 +96,16 @@ TEST(BadSpec, a_key_whose_behaviour_is_not_there_is_refused_by_name) {
   const Workplace here;
   here.write(
       "wf.yaml",
-      "name: wf\nexecution_config: {mode: slurm}\njobs:\n  - {name: a, command: \"true\"}\n");
+      "name: wf\njobs:\n  - {name: a, command: \"true\"}\nslurm_schedulers: [{name: big}]\nactions:\n"
+      "  - {trigger_type: on_workflow_start, action_type: schedule_nodes, scheduler: big}\n");
   const Ended checked = here.run({"check", "wf.yaml"});
   EXPECT_EQ(checked.exit_code, 0) << checked;
-  EXPECT_SAYS(checked, "wf.yaml:2:26: note: mode 'slurm'");
+  EXPECT_SAYS(checked, "wf.yaml:6:52: note: action_type 'schedule_nodes'");
   EXPECT_SAYS(checked, "more than this version runs");
   for (const std::string command : {"init", "run"}) {
     const Ended ended = here.run({command, "wf.yaml"});
     EXPECT_EQ(ended.exit_code, 2) << ended;
-    EXPECT_SAYS(ended, "wf.yaml:2:26: error: mode 'slurm'");
+    EXPECT_SAYS(ended, "wf.yaml:6:52: error: action_type 'schedule_nodes'");
   }
   EXPECT_FALSE(std::filesystem::exists(here.path() / "wf.torc"));
 }

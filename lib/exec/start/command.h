@@ -48,6 +48,9 @@ struct Command : RunTerms {
   // Of the command itself, not of these files, which are made under the caller's; none: as that.
   std::optional<mode_t> umask;
   std::vector<std::uint32_t> cpus;  // logical CPUs that it may run on; empty: as this process
+  // The options of the srun that makes a step of Slurm for it (StepHost); empty: none, it is run by
+  // this process.
+  std::vector<std::string> step;
 };
 
 // The words of a command that needs no shell, or {"/bin/sh", "-c", line}. No shell is needed when

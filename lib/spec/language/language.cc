@@ -147,14 +147,14 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::scheduler, .name = "serialize_allocations", .type = Type::boolean, .about = "at most one allocation of it runs"},
 
     // execution_config.
-    {.where = Where::execution, .name = "mode", .type = Type::choice, .choices = "direct slurm auto", .planned = "slurm", .about = "auto: direct, in this version"},
+    {.where = Where::execution, .name = "mode", .type = Type::choice, .choices = "direct slurm auto", .about = "slurm: each job is a step of Slurm, made by srun; auto: as direct, but jobs of several nodes are steps"},
     {.where = Where::execution, .name = "limit_resources", .type = Type::boolean, .mode = "direct", .about = "end jobs beyond their declared runtime or memory; true"},
     {.where = Where::execution, .name = "termination_signal", .type = Type::signal, .mode = "direct", .about = "SIGTERM"},
     {.where = Where::execution, .name = "sigterm_lead_seconds", .type = Type::integer, .min = 0, .max = kMaxSeconds, .mode = "direct", .about = "from that signal to SIGKILL; 30"},
     {.where = Where::execution, .name = "sigkill_headroom_seconds", .type = Type::integer, .min = 0, .max = kMaxSeconds, .about = "from SIGKILL to the end of the allocation; 60"},
     {.where = Where::execution, .name = "timeout_exit_code", .type = Type::integer, .min = 1, .max = 255, .about = "152"},
     {.where = Where::execution, .name = "oom_exit_code", .type = Type::integer, .min = 1, .max = 255, .mode = "direct", .about = "of a job that used more memory than it declared; 137"},
-    {.where = Where::execution, .name = "srun_termination_signal", .type = Type::signal_ahead, .support = kPlanned, .mode = "slurm", .about = "TERM@120: the signal, and seconds before the step's time limit"},
+    {.where = Where::execution, .name = "srun_termination_signal", .type = Type::signal_ahead, .mode = "slurm", .about = "TERM@120: the signal, and seconds before the time limit or the end of the allocation"},
     {.where = Where::execution, .name = "enable_cpu_bind", .type = Type::boolean, .about = "each job runs on CPUs of its own, near each other; false"},
     {.where = Where::execution, .name = "srun_mpi", .type = Type::word, .mode = "direct", .about = "of the srun that starts the workers, and of the step that a job of several nodes is, as --mpi takes it"},
     {.where = Where::execution, .name = "staggered_start", .type = Type::boolean, .about = "workers claim their first jobs one after the other, within a minute; false"},

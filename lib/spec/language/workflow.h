@@ -261,6 +261,9 @@ struct ExecutionConfig {
   bool staggered_start = false;
   // As srun --mpi takes it; empty: none for the workers, for steps as the site has it.
   std::string srun_mpi = {};
+  // As the user says it, SIGNAL[@SECONDS]; termination_signal and sigterm_lead are of it then, and
+  // come before a time limit, not at it. Empty: nothing was said.
+  std::string srun_termination_signal = {};
   Stdio stdio{.by_size = true};
 };
 

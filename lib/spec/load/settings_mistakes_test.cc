@@ -104,10 +104,6 @@ actions:
     start_one_worker_per_node: true
 jobs: [{name: a, command: b}]
 )", R"(
-wf.yaml:2:26: note: mode 'slurm' is part of the language, but this version cannot run it yet
-    2 | execution_config: {mode: slurm}
-      |                          ^~~~~
-      = 'torc init' refuses it; choose another one
 wf.yaml:6:18: note: action_type 'schedule_nodes' is part of the language, but this version cannot run it yet
     6 |     action_type: schedule_nodes
       |                  ^~~~~~~~~~~~~~
@@ -125,10 +121,6 @@ jobs:
   - {name: b, command: /usr/bin/mpirun python train.py}
   - {name: c, command: python srun.py}
 )", R"(
-wf.yaml:2:26: note: mode 'slurm' is part of the language, but this version cannot run it yet
-    2 | execution_config: {mode: slurm}
-      |                          ^~~~~
-      = 'torc init' refuses it; choose another one
 wf.yaml:4:43: warning: in mode slurm every job is started by srun, so this srun starts tasks within it
     4 |   - {name: a, command: "OMP_NUM_THREADS=1 srun --mpi=pmix python train.py"}
       |                                           ^~~~
@@ -350,14 +342,6 @@ name: w
 execution_config: {mode: slurm, srun_termination_signal: "TERM@soon"}
 jobs: [{name: a, command: b}]
 )", R"(
-wf.yaml:2:26: note: mode 'slurm' is part of the language, but this version cannot run it yet
-    2 | execution_config: {mode: slurm, srun_termination_signal: "TERM@soon"}
-      |                          ^~~~~
-      = 'torc init' refuses it; choose another one
-wf.yaml:2:33: note: 'srun_termination_signal' is part of the language, but this version cannot run it yet
-    2 | execution_config: {mode: slurm, srun_termination_signal: "TERM@soon"}
-      |                                 ^~~~~~~~~~~~~~~~~~~~~~~
-      = 'torc init' refuses it
 wf.yaml:2:58: error: 'TERM@soon' is no signal with its time
     2 | execution_config: {mode: slurm, srun_termination_signal: "TERM@soon"}
       |                                                          ^~~~~~~~~~~

@@ -472,10 +472,6 @@ execution_config:
   mode: slurm
   srun_mpi: pmix
 )", R"(
-wf.yaml:6:9: note: mode 'slurm' is part of the language, but this version cannot run it yet
-    6 |   mode: slurm
-      |         ^~~~~
-      = 'torc init' refuses it; choose another one
 wf.yaml:7:13: error: 'srun_mpi' belongs to mode direct, not to slurm
     7 |   srun_mpi: pmix
       |             ^~~~
@@ -490,10 +486,6 @@ execution_config:
   mode: direct
   srun_termination_signal: TERM@120
 )", R"(
-wf.yaml:7:3: note: 'srun_termination_signal' is part of the language, but this version cannot run it yet
-    7 |   srun_termination_signal: TERM@120
-      |   ^~~~~~~~~~~~~~~~~~~~~~~
-      = 'torc init' refuses it
 wf.yaml:7:28: error: 'srun_termination_signal' belongs to mode slurm, not to direct
     7 |   srun_termination_signal: TERM@120
       |                            ^~~~~~~~

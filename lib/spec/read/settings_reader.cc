@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lib/base/number.h"
 #include "lib/base/text/quote.h"
 #include "lib/spec/read/readers.h"
 #include "lib/spec/read/value_check.h"
@@ -133,6 +134,14 @@ ExecutionConfig read_execution(const Session& session, const Node& map) {
   c.enable_cpu_bind = reader.boolean("enable_cpu_bind", false);
   c.staggered_start = reader.boolean("staggered_start", false);
   c.srun_mpi = reader.text("srun_mpi");
+  // It has been checked; without seconds they are 60.
+  c.srun_termination_signal = reader.text("srun_termination_signal");
+  if (const std::string& ahead = c.srun_termination_signal; !ahead.empty()) {
+    const std::size_t at = std::min(ahead.find('@'), ahead.size());
+    c.termination_signal = as_signal(ahead.substr(0, at)).value_or(c.termination_signal);
+    const std::string seconds = ahead.substr(std::min(at + 1, ahead.size()));
+    c.sigterm_lead = std::chrono::seconds(whole_number<std::int64_t>(seconds).value_or(60));
+  }
   if (const Node* stdio = reader.find("stdio")) c.stdio = read_stdio(session, *stdio);
   return c;
 }

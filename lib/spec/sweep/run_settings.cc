@@ -18,6 +18,7 @@ constexpr std::uint64_t kLongestInterval = std::uint64_t{1}
 
 // What came later stands at the end, each a kind and a text, and only where it says something.
 constexpr std::uint8_t kSrunMpi = 1;
+constexpr std::uint8_t kSrunSignal = 2;
 
 constexpr unsigned kLimits = 1;
 constexpr unsigned kBinds = 2;
@@ -52,6 +53,7 @@ std::string encode(const RunSettings& settings) {
   out.svarint(in_reach(settings.lease.ttl.value_or(std::chrono::seconds(0))).count());
   out.svarint(in_reach(settings.lease.heartbeat.value_or(std::chrono::seconds(0))).count());
   if (!e.srun_mpi.empty()) out.u8(kSrunMpi).text(e.srun_mpi);
+  if (!e.srun_termination_signal.empty()) out.u8(kSrunSignal).text(e.srun_termination_signal);
   return std::move(out).bytes();
 }
 
@@ -96,9 +98,9 @@ Result<RunSettings> decode_settings(std::string_view bytes) {
   bool known = true;
   for (std::uint8_t before = 0; known && in.ok() && !in.at_end();) {
     const std::uint8_t kind = in.u8();
-    known = kind > before && kind == kSrunMpi;
+    known = kind > before && kind <= kSrunSignal;
     before = kind;
-    e.srun_mpi = in.text();
+    (kind == kSrunMpi ? e.srun_mpi : e.srun_termination_signal) = in.text();
   }
   if (!known || !in.is_whole() || format != kSettingsFormat ||
       mode > static_cast<std::uint8_t>(ExecutionMode::slurm) ||

@@ -165,7 +165,7 @@ GangVariables gang_variables(const claim::GangPart& part, const GangTerms& terms
 
 bool is_step(const std::string& line, const spec::Launch& launch, spec::ExecutionMode mode,
              bool in_slurm) {
-  return in_slurm && mode == spec::ExecutionMode::automatic &&
+  return in_slurm && mode != spec::ExecutionMode::direct &&
          launch.on == spec::LaunchOn::automatic && !spec::is_launcher(spec::program_of(line));
 }
 

@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/base/end_margins.h"
 #include "lib/base/file/beneath.h"
 #include "lib/base/number.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/tables/origin.h"
 #include "lib/exec/machine/gpus.h"
 #include "lib/slurm/job_share.h"
+#include "lib/slurm/step_options.h"
 #include "lib/worker/jobs/gang_environment.h"
 
 namespace torc::worker {
@@ -128,7 +130,9 @@ JobPreparer::JobPreparer(Path store, const std::string& workflow_id,
   constexpr std::string_view kAllocationNodes = "SLURM_JOB_NUM_NODES=";
   std::string allocation_name;
   std::vector<std::string> base;
-  enter_slurm(base, slurm_node(environment));
+  slurm_node_ = slurm_node(environment);
+  enter_slurm(base, slurm_node_);
+  makes_steps_ = in_slurm_ && settings_.run.execution.mode == spec::ExecutionMode::slurm;
   const std::vector<std::string> of_one_node = base;
   for (char** entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
@@ -156,6 +160,8 @@ JobPreparer::JobPreparer(Path store, const std::string& workflow_id,
   jobs_env_ =
       machine.gpu_variable.empty() ? base_env_ : without_gpus(*base_env_, settings_.run.env);
   gangs_env_ = without(*jobs_env_, of_one_node);
+  // Slurm tells each step of its own.
+  if (makes_steps_) jobs_env_ = gangs_env_;
 }
 
 // srun reads the file by the name that it has as an open file of this process, on this node alone.
@@ -171,6 +177,18 @@ void JobPreparer::enter_slurm(std::vector<std::string>& base, const std::string&
   const std::string file = fmt::format("/proc/{}/fd/{}", getpid(), slurm_hosts_.get());
   for (std::string& variable : slurm::node_variables({node, file}))
     base.push_back(std::move(variable));
+}
+
+std::vector<std::string> JobPreparer::step_of(const claim::Requirement& need,
+                                              const claim::ClaimToken& token) const {
+  slurm::StepShape shape;
+  shape.node = slurm_node_;
+  shape.name = name_of_attempt(token);
+  shape.cpus = need.cpus;
+  if (need.memory > spec::ResourceRequirements{}.memory) shape.memory = need.memory;
+  if (!machine_.gpus.empty()) shape.gpus = need.gpus;
+  shape.binds = settings_.run.execution.enable_cpu_bind;
+  return slurm::step_options(shape);
 }
 
 void JobPreparer::set_share(std::vector<std::string>& env, const claim::Requirement& need) const {
@@ -231,6 +249,7 @@ Result<void> JobPreparer::join_gang(PreparedJob& job, const claim::GangPart& par
     command.line = step_line(command.line, part, terms, name_of_attempt(token), execution.srun_mpi,
                              execution.enable_cpu_bind);
   }
+  if (makes_steps_ && job.launch.on == spec::LaunchOn::all) command.step = step_of(job.need, token);
   if (part.rank == 0) return {};
   // Its output is beside that of the head.
   for (std::string* file : {&job.files.out, &job.files.err}) {
@@ -288,13 +307,19 @@ std::optional<PreparedJob> JobPreparer::prepare(workflow::RecipeBook& book,
   const bool is_gang = prepared.need.nodes > 1;
   command.common_env = is_gang ? gangs_env_ : jobs_env_;
   command.env.clear();
-  if (in_slurm_ && !is_gang) set_share(command.env, prepared.need);
+  if (makes_steps_ && !is_gang) command.step = step_of(prepared.need, grant.token);
+  if (in_slurm_ && !is_gang && !makes_steps_) set_share(command.env, prepared.need);
   prepared.launch = job.launch;
   command.stdout_path = prepared.files.out;
   command.stderr_path = prepared.files.err;
   if (settings_.run.monitor.time_series) command.sample_every = settings_.run.monitor.interval;
   if (execution.limit_resources) {
     command.time_limit = longest_time(prepared.need);
+    // As srun --signal: so long before the limit, by which it has ended.
+    if (!execution.srun_termination_signal.empty() && command.time_limit.count() > 0) {
+      command.termination_lead = lead_within(command.termination_lead, command.time_limit);
+      command.time_limit -= command.termination_lead;
+    }
     // No program fits into what is counted for a job that declares none.
     if (prepared.need.memory > spec::ResourceRequirements{}.memory)
       command.memory_limit = prepared.need.memory;

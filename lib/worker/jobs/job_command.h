@@ -105,6 +105,8 @@ class JobPreparer {
 
  private:
   void enter_slurm(std::vector<std::string>& base, const std::string& node);
+  [[nodiscard]] std::vector<std::string> step_of(const claim::Requirement& need,
+                                                 const claim::ClaimToken& token) const;
   void set_share(std::vector<std::string>& env, const claim::Requirement& need) const;
 
   Path store_;
@@ -118,7 +120,9 @@ class JobPreparer {
   std::uint32_t allocation_nodes_ = 0;  // of Slurm's allocation
   bool user_sets_omp_ = false;
   exec::Machine machine_;
-  bool in_slurm_ = false;   // the worker is a task of Slurm
+  bool in_slurm_ = false;     // the worker is a task of Slurm
+  bool makes_steps_ = false;  // each job is one (mode slurm)
+  std::string slurm_node_;
   Descriptor slurm_hosts_;  // the hosts file of its jobs' steps
 };
 

@@ -12,6 +12,7 @@
 #include "lib/base/file/beneath.h"
 #include "lib/claim/rules/transition.h"
 #include "lib/exec/machine/gpus.h"
+#include "lib/slurm/step_options.h"
 #include "lib/worker/jobs/blame.h"
 #include "lib/worker/loop/notice_text.h"
 #include "lib/workflow/plan/plan_actions.h"
@@ -81,7 +82,9 @@ void HostedCommands::put_in_place(PreparedJob& job, const command::StartJob& ord
   };
   if (!setup.machine.gpu_variable.empty() && !setup.max_parallel_jobs) {
     const std::string& variable = setup.machine.gpu_variable;
-    set(variable, exec::visible_gpus(variable, order.gpus));
+    // Slurm chooses those of a step, and says which.
+    if (job.command.step.empty() || order.gpus.empty())
+      set(variable, exec::visible_gpus(variable, order.gpus));
   }
   for (const auto& [name, what] : order.named) set(variable_of(name), what);
   const auto all_gpus = [](const Amount& a) {
@@ -91,6 +94,16 @@ void HostedCommands::put_in_place(PreparedJob& job, const command::StartJob& ord
     set("TORC_NUM_GPUS", std::to_string(order.gpus.size()));
   if (ends_at_) set("TORC_END_TIME", std::to_string(ends_at_->count() / 1'000'000));
   job.command.umask = world_.context.umask;
+  if (job.command.step.empty()) return;
+  job.command.cpus.clear();
+  const WallTime now = world_.context.clock.wall_now();
+  std::chrono::nanoseconds longest = std::chrono::nanoseconds::max();
+  if (ends_at_) longest = std::max<std::chrono::nanoseconds>(*ends_at_ - now, 0s);
+  if (job.command.time_limit.count() > 0)
+    longest = std::min(longest, job.command.time_limit + job.command.termination_lead);
+  std::erase_if(job.command.step, [](const auto& option) { return option.starts_with("--time="); });
+  if (longest != std::chrono::nanoseconds::max())
+    job.command.step.push_back(slurm::step_time(longest));
 }
 
 void HostedCommands::look_at_inputs(JobFiles& declared) const {

@@ -72,8 +72,14 @@ Result<WorkerSummary> work(const workflow::Context& context, std::unique_ptr<sto
   if (context.watched != nullptr) setpgid(0, 0);
   // Gone after the host, which ends what still runs on it.
   const auto ledger = enter_ledger(context, setup, *store, events);
-  TORC_ASSIGN(const std::unique_ptr<exec::ProcessHost> host,
+  TORC_ASSIGN(std::unique_ptr<exec::ProcessHost> host,
               exec::ProcessHost::create(context.clock, context.watched));
+  if (setup.steps) {
+    exec::StepTerms terms = *setup.steps;
+    terms.name = fmt::format("torc-steps-{:016x}{:016x}", context.world.entropy.next(),
+                             context.world.entropy.next());
+    TORC_ASSIGN(host, exec::StepHost::create(std::move(host), context.clock, std::move(terms)));
+  }
   Session session(context, setup, events, *host, ledger.get());
   return session.run(std::move(store));
 }

@@ -17,6 +17,7 @@
 #include "lib/exec/end/kill_tree.h"
 #include "lib/exec/machine/machine.h"
 #include "lib/exec/node/node_member.h"
+#include "lib/exec/step/step_host.h"
 #include "lib/slurm/query.h"
 #include "lib/worker/lease/slurm_terms.h"
 #include "lib/worker/machine/summary.h"
@@ -56,7 +57,8 @@ struct WorkerSetup {
   bool any_scheduler = false;  // `torc run`: serves jobs of every scheduler and label
   // As what it enters the node ledger, but for its processes and store; none: it minds nobody.
   std::optional<exec::NodeMember> node;
-  exec::NodePlace node_place;  // where the ledger may be
+  exec::NodePlace node_place;            // where the ledger may be
+  std::optional<exec::StepTerms> steps;  // jobs are steps of Slurm (mode slurm)
   slurm::RunProgram run_program;
   std::function<std::string()> mountinfo;  // what is mounted now; empty: not known
   // As exec::kill_tagged(), in tests; empty: that.

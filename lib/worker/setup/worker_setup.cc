@@ -10,6 +10,7 @@
 #include "lib/base/number.h"
 #include "lib/exec/machine/procfs.h"
 #include "lib/exec/node/node_ledger.h"
+#include "lib/exec/start/program_path.h"
 #include "lib/exec/start/run_program.h"
 #include "lib/slurm/own_allocation.h"
 #include "lib/slurm/query.h"
@@ -153,6 +154,37 @@ std::string too_short(std::chrono::seconds lease, const store::MountFacts& facts
 
 namespace {
 
+// What makes the steps of jobs; nullopt: they are none.
+Result<std::optional<exec::StepTerms>> steps_of(const workflow::Context& context,
+                                                spec::ExecutionMode mode, const exec::GetEnv& env) {
+  if (mode != spec::ExecutionMode::slurm) return std::optional<exec::StepTerms>();
+  const std::string where =
+      "submit a batch script of the store (sbatch STORE/slurm/SCHEDULER.sbatch), or say mode: "
+      "direct in execution_config";
+  if (slurm::allocation_name(env).empty()) {
+    return Error{ErrorKind::invalid,
+                 "the workflow says mode: slurm, in which jobs are steps of an allocation, and "
+                 "this is in none",
+                 where};
+  }
+  if (env("SLURMD_NODENAME").value_or("").empty()) {
+    return Error{ErrorKind::invalid,
+                 "the workflow says mode: slurm, and this is no node of the allocation: salloc "
+                 "leaves its shell where it was",
+                 "srun --ntasks-per-node=1 --overlap --mem=0 torc worker STORE starts a worker on "
+                 "each node"};
+  }
+  exec::StepTerms terms;
+  terms.program = context.program.string();
+  // By the worker's PATH: a job may have one of its own.
+  const std::string path = env("PATH").value_or("");
+  terms.srun = exec::ProgramPaths().find("srun", path.c_str(), context.directory.string()).path;
+  if (terms.srun.empty()) {
+    return Error{ErrorKind::not_found, "there is no srun in PATH, which mode: slurm needs", where};
+  }
+  return std::optional(std::move(terms));
+}
+
 Result<void> make_output_dir(const workflow::Context& context, const Path& store,
                              const Path& directory) {
   const Path root = output_root(store, directory, context.umask).path;
@@ -236,6 +268,7 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
                          : (context.directory / options.output_dir).lexically_normal();
   TORC_TRY(make_output_dir(context, store, setup.output_dir));
   setup.allocation = slurm::allocation_name(env);
+  TORC_ASSIGN(setup.steps, steps_of(context, settings.execution.mode, env));
   for (const char* name : {"SLURM_NTASKS", "SLURM_ARRAY_TASK_COUNT"}) {
     const auto n = leading_number<std::uint64_t>(context.env(name).value_or(""));
     if (!setup.allocation.empty() && n && *n > 0 && *n <= kMostStarters) setup.starters *= *n;

@@ -1,0 +1,385 @@
+#include "lib/exec/step/step_host.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include "lib/base/text/quote.h"
+
+namespace torc::exec {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kPatience = 10min;         // with steps that cannot be made
+constexpr auto kLongestPause = 30s;       // before one is tried again
+constexpr auto kSrunToReturn = 10s;       // when the keeper has told the end
+constexpr auto kKeeperToEnd = 3s;         // all that it runs, once that is killed
+constexpr auto kKeeperToSpeak = 2s;       // when srun has returned
+constexpr std::size_t kMostWords = 8192;  // of srun's that are looked at
+
+std::optional<BootTime> earlier(std::optional<BootTime> a, std::optional<BootTime> b) {
+  if (!a || !b) return a ? a : b;
+  return std::min(*a, *b);
+}
+
+bool says(std::string_view words, std::string_view what) {
+  return words.find(what) != std::string_view::npos;
+}
+
+}  // namespace
+
+// slurmstepd: error: *** STEP 7.1 ON n1 CANCELLED AT 2026-… DUE TO TIME LIMIT ***
+// slurmstepd: error: Detected 1 oom_kill event in StepId=7.1. Some of the step tasks have been OOM
+// Killed. srun: error: n1: task 0: Out Of Memory srun: error: Node failure on n1
+Ended judge_step(std::string_view words, const Ended& srun) {
+  constexpr int kSignals = 128;
+  Ended end;
+  if (says(words, "DUE TO TIME LIMIT") || says(words, "Timed out")) {
+    end.how = Ending::timed_out;
+  } else if (says(words, "oom_kill") || says(words, "oom-kill") || says(words, "Out Of Memory")) {
+    end.how = Ending::out_of_memory;
+    end.signal = SIGKILL;
+  } else if (says(words, "DUE TO NODE FAILURE") || says(words, "Node failure") ||
+             says(words, "DUE TO PREEMPTION") || srun.how == Ending::signaled ||
+             srun.how == Ending::stopped) {
+    end.how = Ending::stopped;
+    end.signal = SIGKILL;
+  } else {
+    end.how = Ending::signaled;
+    end.signal = srun.exit_code > kSignals ? srun.exit_code - kSignals : SIGKILL;
+  }
+  return end;
+}
+
+Result<std::unique_ptr<ProcessHost>> StepHost::create(std::unique_ptr<ProcessHost> inner,
+                                                      const Clock& clock, StepTerms terms) {
+  TORC_ASSIGN(Descriptor listener, listen_for_steps(terms.name));
+  TORC_TRY(inner->watch(listener.get()));
+  return std::unique_ptr<ProcessHost>(
+      new StepHost(std::move(inner), clock, std::move(terms), std::move(listener)));
+}
+
+StepHost::StepHost(std::unique_ptr<ProcessHost> inner, const Clock& clock, StepTerms terms,
+                   Descriptor listener)
+    : inner_(std::move(inner)),
+      clock_(clock),
+      terms_(std::move(terms)),
+      listener_(std::move(listener)) {}
+
+// Keepers end all when their worker has gone.
+StepHost::~StepHost() = default;
+
+Result<RunId> StepHost::launch(Step& step) {
+  Command srun;
+  srun.line = shell_word(terms_.srun);
+  for (const std::string& option : step.command.step) srun.line += " " + shell_word(option);
+  step.key = ++last_key_;
+  for (const std::string& word :
+       {terms_.program, std::string("--keep-step"), terms_.name, std::to_string(step.key)})
+    srun.line += " " + shell_word(word);
+  srun.env = step.command.env;
+  srun.common_env = step.command.common_env;
+  srun.directory = step.command.directory;
+  srun.umask = step.command.umask;
+  step.words = Descriptor(memfd_create("srun", MFD_CLOEXEC));
+  if (step.words && step.words.get() > 2) srun.stdout_fd = srun.stderr_fd = step.words.get();
+  step.srun.reset();
+  step.due.reset();
+  ++step.tries;
+  TORC_ASSIGN(const RunId id, inner_->start(srun));
+  step.launcher = id;
+  return id;
+}
+
+Result<RunId> StepHost::start(const Command& command) {
+  if (command.step.empty()) return inner_->start(command);
+  Step step;
+  step.command = command;
+  step.begun = clock_.wall_now();
+  step.first = clock_.boot_now();
+  const auto keep = [](int fd) { return Descriptor(fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1); };
+  step.out = keep(command.stdout_fd);
+  step.err = keep(command.stderr_fd);
+  if ((command.stdout_fd >= 0 && !step.out) || (command.stderr_fd >= 0 && !step.err))
+    return os_error(errno, "cannot keep the output of a job open");
+  if (command.line.size() > kLongestStepLine) {
+    return Error{ErrorKind::unsupported,
+                 fmt::format("its command has {} bytes, more than a step takes ({})",
+                             command.line.size(), kLongestStepLine),
+                 "put it into a script"};
+  }
+  TORC_ASSIGN(const RunId id, launch(step));
+  if (!inner_->not_started(id)) steps_.emplace(id, std::move(step));
+  return id;
+}
+
+std::optional<Ended> StepHost::not_started(RunId id) const {
+  return inner_->not_started(id);
+}
+
+void StepHost::forget(RunId id) {
+  inner_->forget(id);
+}
+
+Result<RunId> StepHost::queue(const Command& command) {
+  if (command.step.empty()) return inner_->queue(command);
+  return Error{ErrorKind::unsupported, "it is to have a step of its own", "start it"};
+}
+
+// --- the keeper ---
+
+void StepHost::take_calls() {
+  for (;;) {
+    Descriptor caller = accept_step(listener_.get());
+    if (!caller) return;
+    const int socket = caller.get();
+    if (inner_->watch(socket)) callers_.emplace(socket, std::move(caller));
+  }
+}
+
+void StepHost::hear_caller(int socket) {
+  const auto at = callers_.find(socket);
+  Received first = receive_message(socket);
+  if (first.what == Received::What::nothing) return;
+  Descriptor caller = std::move(at->second);
+  callers_.erase(at);
+  const auto hello = decode_hello(first.bytes);
+  const auto found = std::ranges::find_if(
+      steps_, [&](const auto& s) { return hello && s.second.key == hello->key; });
+  const bool wanted = found != steps_.end() && !found->second.called && found->second.launcher &&
+                      !found->second.stopped;
+  if (!wanted) {
+    inner_->unwatch(socket);
+    return;
+  }
+  Step& step = found->second;
+  step.called = true;
+  step.keeper = std::move(caller);
+  StepBegin begin{step.command, inner_->leader(*step.launcher)};
+  begin.command.stdout_fd = step.out.get();
+  begin.command.stderr_fd = step.err.get();
+  std::vector<int> files;
+  if (step.out) files.push_back(step.out.get());
+  if (step.err) files.push_back(step.err.get());
+  // Where that does not arrive, neither does a word of its end.
+  if (!send_message(socket, encode(begin), files)) drop_keeper(step);
+}
+
+void StepHost::drop_keeper(Step& step) {
+  if (!step.keeper) return;
+  inner_->unwatch(step.keeper.get());
+  step.keeper.reset();
+}
+
+void StepHost::hear_keeper(Steps::iterator at) {
+  Step& step = at->second;
+  while (step.keeper) {
+    Received next = receive_message(step.keeper.get());
+    if (next.what == Received::What::nothing) return;
+    if (next.what == Received::What::end) {
+      drop_keeper(step);
+      if (!step.due) step.due = clock_.boot_now() + kSrunToReturn;
+      break;
+    }
+    if (const auto sample = decode_sample(next.bytes)) {
+      Sample one = sample->sample;
+      one.id = at->first;
+      news_.samples.push_back(one);
+    } else if (auto ended = decode_ended(next.bytes)) {
+      step.told = ended->how;
+      step.due = clock_.boot_now() + kSrunToReturn;
+    }
+  }
+  settle(at);
+}
+
+// --- srun ---
+
+void StepHost::take_srun_end(Steps::iterator at, const Ended& how) {
+  Step& step = at->second;
+  step.launcher.reset();
+  step.srun = how;
+  // What it said last may be on its way.
+  if (step.keeper && !step.told) step.due = clock_.boot_now() + kKeeperToSpeak;
+  settle(at);
+}
+
+void StepHost::end_launcher(Step& step) {
+  if (step.launcher) inner_->kill(*step.launcher);
+}
+
+std::string StepHost::words_of(const Step& step) const {
+  std::string words(kMostWords, '\0');
+  const ssize_t got = step.words ? pread(step.words.get(), words.data(), words.size(), 0) : 0;
+  words.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return words;
+}
+
+// --- ends ---
+
+void StepHost::tell(RunId id, Step& step, Ended how) {
+  drop_keeper(step);
+  how.id = id;
+  if (how.started_at == WallTime{}) how.started_at = step.begun;
+  if (how.ended_at == WallTime{}) how.ended_at = clock_.wall_now();
+  // What this node could not do is not the job's fault: its program is what it asked for.
+  if (how.how == Ending::not_started && how.failed_at != StartStep::execute)
+    how.how = Ending::stopped;
+  news_.ended.push_back(how);
+}
+
+// What is known of it by now may be all that there is to know.
+void StepHost::settle(Steps::iterator at) {
+  Step& step = at->second;
+  if (!step.srun) return;  // Slurm has not let go of what the step has
+  if (step.told) {
+    tell(at->first, step, *step.told);
+  } else if (step.keeper) {
+    return;
+  } else if (step.called) {
+    Ended end = judge_step(words_of(step), *step.srun);
+    if (step.stopped) end.how = Ending::stopped;
+    tell(at->first, step, end);
+  } else if (step.stopped || clock_.boot_now() >= step.first + kPatience) {
+    Ended end;
+    end.how = Ending::stopped;
+    tell(at->first, step, end);
+  } else {
+    if (!step.due)
+      step.due = clock_.boot_now() + std::min<std::chrono::nanoseconds>(
+                                         1s * (1 << std::min(step.tries - 1, 5)), kLongestPause);
+    return;
+  }
+  steps_.erase(at);
+}
+
+void StepHost::look_at_times() {
+  const BootTime now = clock_.boot_now();
+  for (auto next = steps_.begin(); next != steps_.end();) {
+    const auto at = next++;
+    Step& step = at->second;
+    if (!step.due || now < *step.due) continue;
+    step.due.reset();
+    if (step.launcher) {  // it does not return
+      end_launcher(step);
+      if (step.told) {
+        tell(at->first, step, *step.told);
+        steps_.erase(at);
+      }
+    } else if (step.called) {  // and the keeper says no more
+      drop_keeper(step);
+      settle(at);
+    } else if (const auto again = launch(step); !again || inner_->not_started(*again)) {
+      if (again) inner_->forget(*again);
+      step.launcher.reset();
+      step.srun.emplace();
+      settle(at);
+    }
+  }
+}
+
+std::optional<BootTime> StepHost::next_time() const {
+  std::optional<BootTime> next;
+  for (const auto& [id, step] : steps_) next = earlier(next, step.due);
+  return next;
+}
+
+Result<ProcessHost::Wakeup> StepHost::wait(std::optional<BootTime> deadline) {
+  const bool has_news = !news_.ended.empty() || !news_.samples.empty();
+  TORC_ASSIGN(Wakeup inner,
+              inner_->wait(has_news ? clock_.boot_now() : earlier(deadline, next_time())));
+  Wakeup mine = std::exchange(news_, {});
+  std::vector<int> readable;
+  for (const int fd : inner.readable) {
+    const auto step = std::ranges::find_if(
+        steps_, [&](const auto& s) { return s.second.keeper && s.second.keeper.get() == fd; });
+    if (fd == listener_.get()) {
+      take_calls();
+    } else if (callers_.contains(fd)) {
+      hear_caller(fd);
+    } else if (step != steps_.end()) {
+      hear_keeper(step);
+    } else {
+      readable.push_back(fd);
+    }
+  }
+  inner.readable = std::move(readable);
+  std::vector<Ended> ended;
+  for (const Ended& how : inner.ended) {
+    const auto step =
+        std::ranges::find_if(steps_, [&](const auto& s) { return s.second.launcher == how.id; });
+    if (step == steps_.end()) {
+      ended.push_back(how);
+    } else {
+      take_srun_end(step, how);
+    }
+  }
+  inner.ended = std::move(ended);
+  look_at_times();
+  for (Wakeup* more : {&mine, &news_}) {
+    inner.ended.insert(inner.ended.end(), more->ended.begin(), more->ended.end());
+    inner.samples.insert(inner.samples.end(), more->samples.begin(), more->samples.end());
+  }
+  news_ = {};
+  return inner;
+}
+
+// --- orders ---
+
+void StepHost::stop(RunId id, std::chrono::nanoseconds lead) {
+  const auto at = steps_.find(id);
+  if (at == steps_.end()) return inner_->stop(id, lead);
+  Step& step = at->second;
+  if (step.told) return;
+  step.stopped = step.stopped ? std::min(*step.stopped, lead) : lead;
+  if (!step.called) {
+    if (step.launcher) return end_launcher(step);
+    step.due.reset();
+    return settle(at);  // it waits to be tried again
+  }
+  if (step.keeper) (void)send_message(step.keeper.get(), encode(StepStop{lead}));
+  const BootTime last =
+      clock_.boot_now() + std::min<std::chrono::nanoseconds>(lead, 24h) + kKeeperToEnd;
+  step.due = earlier(step.due, last);
+}
+
+void StepHost::kill(RunId id) {
+  const auto at = steps_.find(id);
+  if (at == steps_.end()) return inner_->kill(id);
+  Step& step = at->second;
+  if (!step.called) return stop(id, 0s);
+  if (step.told) return;
+  step.stopped = 0s;
+  if (step.keeper) (void)send_message(step.keeper.get(), encode(StepKill{}));
+  step.due = earlier(step.due, clock_.boot_now() + kKeeperToEnd);
+}
+
+// The keepers see that their srun has gone, too, when this process cannot say anything any more.
+void StepHost::kill_all() {
+  for (auto& [id, step] : steps_) {
+    step.stopped = 0s;
+    if (step.keeper) (void)send_message(step.keeper.get(), encode(StepKill{}));
+  }
+  inner_->kill_all();
+}
+
+std::size_t StepHost::running() const {
+  std::size_t waiting = 0;
+  for (const auto& [id, step] : steps_) waiting += step.launcher ? 0 : 1;
+  return inner_->running() + waiting;
+}
+
+pid_t StepHost::leader(RunId id) {
+  const auto at = steps_.find(id);
+  if (at == steps_.end()) return inner_->leader(id);
+  return at->second.launcher ? inner_->leader(*at->second.launcher) : 0;
+}
+
+}  // namespace torc::exec

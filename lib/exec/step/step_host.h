@@ -1,0 +1,108 @@
+// A ProcessHost that runs commands in steps of Slurm: those whose `step` says with which options.
+// Each becomes a child `srun … torc --keep-step NAME KEY`, which runs the keeper of the step on
+// this node; the keeper runs the command as a ProcessHost of its own (step_keeper.h) and tells how
+// it ended. So signals, exit codes, output and figures do not pass through srun. All other commands
+// are the inner host's.
+//
+// An srun that comes to nothing before there was a keeper (slurmctld does not answer, the step is
+// not made) is tried again, for ten minutes at most: the command has not begun. One whose step ends
+// without a word of the keeper (Slurm ended it) is judged by srun's words and code.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/clock.h"
+#include "lib/base/file/descriptor.h"
+#include "lib/exec/run/process_host.h"
+#include "lib/exec/step/step_message.h"
+
+namespace torc::exec {
+
+// How a step ended of which its keeper told nothing: by what srun wrote and how it ended itself.
+// Not set: id and times.
+[[nodiscard]] Ended judge_step(std::string_view words, const Ended& srun);
+
+struct StepTerms {
+  std::string name;     // that keepers call; no other worker of this machine has it
+  std::string program;  // this one, as the node finds it
+  std::string srun = "srun";
+};
+
+class StepHost final : public ProcessHost {
+ public:
+  // Error: it cannot listen.
+  static Result<std::unique_ptr<ProcessHost>> create(std::unique_ptr<ProcessHost> inner,
+                                                     const Clock& clock, StepTerms terms);
+  ~StepHost() override;
+  StepHost(const StepHost&) = delete;
+  StepHost& operator=(const StepHost&) = delete;
+
+  Result<RunId> start(const Command& command) override;
+  [[nodiscard]] std::optional<Ended> not_started(RunId id) const override;
+  void forget(RunId id) override;
+  Result<RunId> queue(const Command& command) override;
+  void let_run(std::size_t commands) override { inner_->let_run(commands); }
+  std::vector<RunId> take_back() override { return inner_->take_back(); }
+  Result<void> watch(int fd) override { return inner_->watch(fd); }
+  void unwatch(int fd) override { inner_->unwatch(fd); }
+  Result<Wakeup> wait(std::optional<BootTime> deadline) override;
+  void stop(RunId id, std::chrono::nanoseconds lead) override;
+  void kill(RunId id) override;
+  void kill_all() override;
+  [[nodiscard]] std::size_t running() const override;
+  [[nodiscard]] pid_t leader(RunId id) override;
+
+ private:
+  // From the srun that is started to the end that is told.
+  struct Step {
+    StepKey key = 0;
+    Command command;
+    Descriptor out;  // of the command, kept open until the keeper has them
+    Descriptor err;
+    std::optional<RunId> launcher;  // nullopt: none runs
+    Descriptor words;               // what srun says
+    Descriptor keeper;              // the socket; none: nobody has called yet, or it has gone
+    bool called = false;            // the keeper has
+    std::optional<Ended> told;      // by the keeper
+    std::optional<Ended> srun;      // how it ended
+    std::optional<std::chrono::nanoseconds> stopped;  // it is to end
+    WallTime begun{};
+    BootTime first{};
+    int tries = 0;
+    std::optional<BootTime> due;  // of what is waited for, see look_at_times()
+  };
+  using Steps = std::map<RunId, Step>;
+
+  StepHost(std::unique_ptr<ProcessHost> inner, const Clock& clock, StepTerms terms,
+           Descriptor listener);
+  [[nodiscard]] Result<RunId> launch(Step& step);
+  void take_calls();
+  void hear_caller(int socket);
+  void hear_keeper(Steps::iterator at);
+  void take_srun_end(Steps::iterator at, const Ended& how);
+  void end_launcher(Step& step);
+  void look_at_times();
+  void settle(Steps::iterator at);
+  void tell(RunId id, Step& step, Ended how);
+  void drop_keeper(Step& step);
+  [[nodiscard]] std::string words_of(const Step& step) const;
+  [[nodiscard]] std::optional<BootTime> next_time() const;
+
+  std::unique_ptr<ProcessHost> inner_;
+  const Clock& clock_;
+  StepTerms terms_;
+  Descriptor listener_;
+  Steps steps_;                        // by the number of the first srun
+  std::map<int, Descriptor> callers_;  // who has not said yet which step it is
+  StepKey last_key_ = 0;
+  Wakeup news_;
+};
+
+}  // namespace torc::exec
