@@ -73,6 +73,7 @@ bool GangPlan::begins(const JobClass& job_class, std::uint32_t number, std::uint
   auto kept = could_keep(job_class, number, job);
   if (!kept || is_kept_elsewhere(kept->keep)) return false;
   kept_ = std::move(kept);
+  ++revision_;
   first_waits_ = true;
   return false;
 }
@@ -84,7 +85,9 @@ void GangPlan::look_at_what_is_kept(std::uint64_t job) {
   const auto keep = keep_of(state_, asker_.group);
   if (!keep || keep->job == job || !is_ready(state_, keep->job)) return;
   const JobClass job_class = state_.job_class(keep->job_class);
-  if (!concerns(job_class)) kept_ = could_keep(job_class, keep->job_class, keep->job);
+  if (concerns(job_class)) return;
+  kept_ = could_keep(job_class, keep->job_class, keep->job);
+  ++revision_;
 }
 
 bool GangPlan::can_start(const JobClass& job_class) {

@@ -54,6 +54,8 @@ class GangPlan {
   [[nodiscard]] bool keeps_asker() const { return kept_ && kept_->workers.contains(asker_.worker); }
   // Whether a job of one node may start on the worker's own all the same.
   [[nodiscard]] bool lets(std::chrono::seconds runtime) const;
+  // Another number when what lets() says may be something else than before.
+  [[nodiscard]] unsigned revision() const { return revision_; }
 
   // Notes what the group keeps nodes for. `looked_at_all`: no job that could start or wait here was
   // left out. Whether that is another job than before.
@@ -92,6 +94,7 @@ class GangPlan {
   bool any_waits_ = false;
   bool first_waits_ = false;  // `kept_` is of this exchange: it writes it
   std::optional<Kept> kept_;
+  unsigned revision_ = 0;
   std::vector<GangMember> chosen_;
 };
 

@@ -14,7 +14,7 @@
 #include "lib/claim/scheduling/gang_plan.h"
 #include "lib/claim/scheduling/ledger.h"
 #include "lib/claim/scheduling/node_list.h"
-#include "lib/claim/scheduling/ready_queue.h"
+#include "lib/claim/scheduling/ready_heads.h"
 #include "lib/claim/scheduling/retry.h"
 #include "lib/claim/tables/tables.h"
 #include "lib/claim/transactions/gang_words.h"
@@ -199,8 +199,8 @@ class Session {
                                   lease_.node->free_at == NodePlace::kOffered};
       gangs.emplace(tx_, ledger_.state(), asker, offer);
     }
-    ReadyHeads heads(ledger_.tx(), ledger_.state(), ledger_.quota(), request_.worker, offer, sort,
-                     gangs ? &*gangs : nullptr);
+    ReadyHeads heads(ledger_.tx(), ledger_.state(), ledger_.queues(), ledger_.quota(),
+                     request_.worker, offer, sort, gangs ? &*gangs : nullptr);
     Capacity free = free_capacity(offer);
     free.leaves = leaves();
     std::uint64_t room = Lease::kMaxHeld - lease_.held.size();
