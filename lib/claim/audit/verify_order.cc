@@ -4,7 +4,6 @@
 
 #include "lib/claim/audit/verify_parts.h"
 #include "lib/claim/queries/queries.h"
-#include "lib/claim/scheduling/ready_queue.h"
 #include "lib/claim/tables/corruption.h"
 #include "lib/claim/tables/queue_head.h"
 #include "lib/claim/tables/state.h"

@@ -58,14 +58,6 @@ std::optional<ReadyRange> first_ready(State& state, std::uint32_t job_class) {
   return range && range->job_class == job_class ? range : std::nullopt;
 }
 
-SortMethod read_sort(State& state) {
-  const Key key(Table::workflow);
-  const auto value = state.reader().get(key);
-  const auto record = value ? decode_workflow(*value) : std::nullopt;
-  if (!record) state.damaged(key);
-  return record ? record->sort : SortMethod::none;
-}
-
 void ReadyQueues::put(const ReadyRange& range) {
   touch(range.job_class);
   put_ready(tx_, range);
@@ -142,10 +134,6 @@ void ReadyQueues::store() {
     }
   }
   before_.clear();
-}
-
-bool can_be_ordered(SortMethod sort, std::uint8_t rules) {
-  return sort == SortMethod::none || (rules & rule::kLearns) == 0;
 }
 
 void order_heads(Transaction& tx, State& state, SortMethod sort) {

@@ -21,8 +21,6 @@ void put_ready(Transaction& tx, const ReadyRange& range);
 // The first range of the queue of a class; nullopt: it is empty.
 [[nodiscard]] std::optional<ReadyRange> first_ready(State& state, std::uint32_t job_class);
 
-[[nodiscard]] SortMethod read_sort(State& state);
-
 struct ReadyJob {
   std::uint32_t job_class = 0;
   std::int32_t priority = 0;
@@ -63,9 +61,6 @@ class ReadyQueues {
   std::map<std::uint32_t, std::optional<ReadyRange>> before_;  // by class
 };
 
-// Whether the place of a class's head depends on nothing but its queue and its class: not where
-// jobs are sorted by runtimes that are learned.
-[[nodiscard]] bool can_be_ordered(SortMethod sort, std::uint8_t rules);
 // Lists the heads of all queues in their order. Precondition: none is listed.
 void order_heads(Transaction& tx, State& state, SortMethod sort);
 void forget_order(Transaction& tx);

@@ -10,6 +10,7 @@
 
 #include "lib/base/job_terms.h"
 #include "lib/claim/rules/plan.h"
+#include "lib/claim/tables/state.h"
 #include "lib/claim/tables/tables.h"
 
 namespace torc::claim {
@@ -30,6 +31,11 @@ struct QueueHead {
 struct ComesFirst {
   [[nodiscard]] bool operator()(const QueueHead& a, const QueueHead& b) const;
 };
+
+[[nodiscard]] SortMethod read_sort(State& state);
+// Whether the place of a class's head depends on nothing but its queue and its class: not where
+// jobs are sorted by runtimes that are learned.
+[[nodiscard]] bool can_be_ordered(SortMethod sort, std::uint8_t rules);
 
 // `sized`: the workflow has a sort method.
 [[nodiscard]] Key order_key(const QueueHead& head, bool sized);
