@@ -42,6 +42,8 @@ class GangPlan {
   // Whether a job of this class has to do with the group at all.
   [[nodiscard]] bool concerns(const JobClass& job_class) const;
 
+  // Of classes the runtime that counts here is what is expected of their jobs (expected_run()).
+  //
   // A job of several nodes is the next in the order. true: it can start now, on chosen(). Else its
   // class waits, and this may keep nodes for it. `free`: the worker was granted nothing so far.
   bool begins(const JobClass& job_class, std::uint32_t number, std::uint64_t job, bool free);

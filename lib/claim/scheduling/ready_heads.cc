@@ -80,7 +80,7 @@ bool ReadyHeads::concerns(const QueueHead& at, Head& head) {
   if (std::exchange(head.known, true)) return true;
   head.job_class = state_.job_class(at.range.job_class);
   const auto declared = head.job_class.need.runtime;
-  head.runtime = learned_time(tx_, head.job_class).value_or(declared);
+  head.runtime = expected_run(tx_, head.job_class);
   head.job_class.need.runtime = head.runtime;
   head.gang = gangs_ != nullptr && gangs_->concerns(head.job_class);
   const bool does = head.gang || could_fit(head.job_class, offer_);
@@ -124,7 +124,8 @@ std::optional<ReadyHeads::Take> ReadyHeads::take(Capacity* free, std::uint64_t l
     seen.need.runtime = head.runtime;
     const unsigned before = gangs_->revision();
     if (gangs_->begins(seen, at.range.job_class, at.range.first + head.taken, untouched)) {
-      const Take taken{at.range.job_class, at.range.priority, at.range.first + head.taken, 1, true};
+      const Take taken{at.range.job_class, at.range.priority, at.range.first + head.taken,
+                       1,                  head.runtime,      true};
       *free = Capacity{no_resources(), false, Alone::no, true};
       take_from(best, 1);
       return taken;
@@ -149,8 +150,8 @@ std::optional<ReadyHeads::Take> ReadyHeads::take(Capacity* free, std::uint64_t l
   } else {
     quota_.take_prefetch(head.job_class, count);
   }
-  const Take taken{at.range.job_class, at.range.priority, at.range.first + head.taken, count,
-                   false};
+  const Take taken{at.range.job_class, at.range.priority, at.range.first + head.taken,
+                   count,              head.runtime,      false};
   take_from(best, count);
   return taken;
 }

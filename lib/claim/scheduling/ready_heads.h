@@ -33,6 +33,7 @@ class ReadyHeads {
     std::int32_t priority = 0;
     std::uint64_t first = 0;
     std::uint64_t count = 0;
+    std::chrono::seconds runtime{};  // Grant::runtime
     bool gang = false;  // of several nodes, GangPlan::chosen(); nothing else fits beside it
   };
 
