@@ -36,6 +36,7 @@ constexpr Kind kKinds[] = {
     {Table::sweep, "the list of templates"},
     {Table::delayed, "the list of delayed jobs"},
     {Table::ready, "ready queues"},
+    {Table::order, "the order of ready queues"},
     {Table::span, "spans of jobs"},
     {Table::job_template, "templates of jobs"},
     {Table::user_data, "user data"},

@@ -2,6 +2,7 @@
 // stays as it is. The input: the length of a key, the key, the value. The key's first byte tells
 // the table.
 #include "lib/claim/rules/handler.h"
+#include "lib/claim/tables/queue_head.h"
 #include "lib/claim/tables/tables.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -43,6 +44,14 @@ void check_ready(std::string_view key, std::string_view value) {
   TORC_MUST(decode_ready(key, count) == range);
 }
 
+void check_order(std::string_view key, std::string_view value) {
+  const auto head = decode_order(key, value);
+  if (!head) return;
+  TORC_MUST(std::string_view(order_key(*head, false)) == key ||
+            std::string_view(order_key(*head, true)) == key);
+  TORC_MUST(decode_order(key, order_value(*head)) == head);
+}
+
 }  // namespace
 
 TORC_FUZZ_TARGET(records) {
@@ -72,6 +81,8 @@ TORC_FUZZ_TARGET(records) {
       return round_trip(value, decode_tally);
     case Table::ready:
       return check_ready(key, value);
+    case Table::order:
+      return check_order(key, value);
     case Table::span:
       return round_trip(value, keyed(decode_span));
     case Table::job_template:

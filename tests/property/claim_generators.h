@@ -119,6 +119,7 @@ Plan any_plan(Size size, std::uint64_t first = 1) {
     plan.budget = {std::chrono::milliseconds(below(2) * below(60'000)),
                    std::chrono::milliseconds(below(2) * below(60'000))};
   plan.sort = static_cast<SortMethod>(below(3));
+  if (one_in(2)) plan.few_classes = below(4);
   for (std::uint64_t n = 1 + below(4); n > 0; --n) {
     plan.classes.push_back(any_class(plan.limits.size()));
     // One that needs more than there is would wait for ever; `check` refuses it.

@@ -30,6 +30,7 @@ class GangWorld : private GangModel {
  public:
   GangWorld() {
     plan_.name = "gangs";
+    if (one_in(2)) plan_.few_classes = 0;
     std::uint64_t next = 1;
     for (std::uint64_t n = 3 + below(5); n > 0; --n) {
       JobClass c;

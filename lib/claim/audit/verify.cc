@@ -31,6 +31,7 @@ class Audit {
     TORC_TRY(check_passed_over());
     TORC_TRY(check_overrides());
     TORC_TRY(check_queues());
+    TORC_TRY(audit_order(reader_));
     TORC_TRY(check_workers());
     TORC_TRY(check_set_aside());
     TORC_TRY(check_delayed());

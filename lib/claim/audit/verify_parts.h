@@ -39,6 +39,9 @@ Result<void> audit_actions(const Reader& reader);
 // these agree, and no node is part of two gangs.
 Result<void> audit_gangs(const Reader& reader, const PlanTables& plan);
 
+// That the heads of the ready queues are listed as they are, where they are to be.
+Result<void> audit_order(const Reader& reader);
+
 // `jobs`: how many there are.
 Result<void> audit_user_data(const Reader& reader, std::uint64_t jobs);
 

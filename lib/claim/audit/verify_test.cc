@@ -16,6 +16,7 @@ class Verify : public ::testing::Test {
     Plan plan = plan_of({{4, 0}, {2, 0}, {1, -1}});
     plan.dependencies.push_back({{range(1, 2)}, {range(5, 2)}});
     plan.templates[2].name_hash = name_hash("alone");
+    plan.few_classes = 0;
     return plan;
   }
 

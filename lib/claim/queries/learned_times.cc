@@ -15,6 +15,10 @@ std::optional<std::chrono::seconds> learned_time(const Reader& reader, const Job
   return value ? expectation_in(*value) : std::nullopt;
 }
 
+std::chrono::seconds expected_run(const Reader& reader, const JobClass& job_class) {
+  return learned_time(reader, job_class).value_or(expected_time(job_class.need));
+}
+
 JobClass as_learned(const Reader& reader, JobClass job_class) {
   job_class.need.runtime = learned_time(reader, job_class).value_or(job_class.need.runtime);
   return job_class;

@@ -20,6 +20,10 @@ namespace torc::claim {
 [[nodiscard]] std::optional<std::chrono::seconds> learned_time(const Reader& reader,
                                                                const JobClass& job_class);
 
+// How long a job of the class is expected to run, by what was learned; else as it says
+// (expected_time()). 0: nobody knows.
+[[nodiscard]] std::chrono::seconds expected_run(const Reader& reader, const JobClass& job_class);
+
 // The class with the runtime that its template's jobs have shown, where it goes by that and there
 // are enough of them: what counts for fit and order, and never for an end.
 [[nodiscard]] JobClass as_learned(const Reader& reader, JobClass job_class);

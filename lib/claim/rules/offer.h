@@ -27,7 +27,7 @@ struct Offer {
   Resources total_more = no_resources();
   std::vector<Piece> pieces = {};  // of total_more that are given one by one, see Room
   std::uint32_t nodes = 1;
-  // Expected until all that it runs and has claimed has ended, by declared runtimes; 0: it has
+  // Expected until all that it runs and has claimed has ended, by Grant::runtime; 0: it has
   // nothing; none: not known.
   std::optional<std::chrono::seconds> busy_for;
   // Until the worker must have ended its jobs; none: unlimited.

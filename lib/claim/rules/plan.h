@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -126,6 +127,8 @@ struct Plan {
   bool pending_failed = false;  // failures that no rule of a handler is for wait for a decision
   // on_jobs_ready and on_jobs_complete that no dependency set belongs to are due from the start.
   std::vector<Action> actions;
+  // With more classes than this the heads of their queues are kept in the order of claims.
+  std::size_t few_classes = 16;
 };
 
 // What a workflow has that most do without: they are spared what it costs.

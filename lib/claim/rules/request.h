@@ -54,6 +54,8 @@ struct Grant {
   // Of several nodes, and the only grant of its answer: the worker is the head of its gang
   // (Answer::gang), which starts the command only when that is complete.
   bool gang = false;
+  // That it is expected to take, by what was learned of such jobs; 0: nobody knows.
+  std::chrono::seconds runtime{};
 };
 
 struct Refused {

@@ -122,17 +122,17 @@ void each_waiting(State& state, std::uint64_t first, std::uint64_t end, const Vi
 
 // The barrier opens (`to` ready) or closes (`to` blocked): moves its members that wait into the
 // queues, or out of them.
-void move_members(Transaction& tx, State& state, Tally& tally, std::uint64_t id, JobState to,
-                  std::vector<Followers>* followers) {
+void move_members(Transaction& tx, State& state, ReadyQueues& queues, Tally& tally,
+                  std::uint64_t id, JobState to, std::vector<Followers>* followers) {
   const bool opens = to == JobState::ready;
   const JobState from = opens ? JobState::blocked : JobState::ready;
   each_part(state, id, [&](const Span& span, std::uint64_t begin, std::uint64_t end) {
     each_waiting(state, begin, end, [&](std::uint64_t first, std::uint64_t n) {
       each_rank(state, span, first, n, [&](const Rank& rank, std::uint64_t at, std::uint64_t some) {
         if (opens) {
-          put_ready(tx, {rank.job_class, rank.priority, tx.sequence(), at, some});
+          queues.put({rank.job_class, rank.priority, tx.sequence(), at, some});
         } else {
-          withdraw(tx, state, ReadyJob{rank.job_class, rank.priority, at}, some);
+          queues.withdraw(ReadyJob{rank.job_class, rank.priority, at}, some);
         }
       });
       tally.move(from, to, n);
@@ -169,8 +169,8 @@ bool shift(std::uint64_t& number, std::int64_t by) {
 }
 
 // Writes what becomes of one barrier, and moves its members in and out of the queues.
-std::optional<Turn> turn(Transaction& tx, State& state, Tally& tally, const Delta& delta,
-                         Reopen reopen, std::vector<Followers>* followers) {
+std::optional<Turn> turn(Transaction& tx, State& state, ReadyQueues& queues, Tally& tally,
+                         const Delta& delta, Reopen reopen, std::vector<Followers>* followers) {
   const Key key(Table::countdown, delta.barrier);
   const Countdown before = state.countdown(delta.barrier);
   Countdown now = before;
@@ -183,10 +183,10 @@ std::optional<Turn> turn(Transaction& tx, State& state, Tally& tally, const Delt
   if (now.left == 0 && !now.opened) now.opened = tx.sequence();
   if (now == before) return std::nullopt;
   if (before.opened && !now.opened)
-    move_members(tx, state, tally, delta.barrier, JobState::blocked, followers);
+    move_members(tx, state, queues, tally, delta.barrier, JobState::blocked, followers);
   tx.put(key, encode(now));
   if (!before.opened && now.opened) {
-    move_members(tx, state, tally, delta.barrier, JobState::ready, followers);
+    move_members(tx, state, queues, tally, delta.barrier, JobState::ready, followers);
     if ((tally.rules & rule::kActions) != 0) {
       const auto barrier = state.barrier(delta.barrier);
       if (barrier && barrier->action != 0) fire(tx, state, barrier->action);
@@ -211,8 +211,9 @@ void note_followers(std::vector<Followers>& all, const Followers& more) {
   all.push_back(more);
 }
 
-std::vector<Turn> count_moves(Transaction& tx, State& state, Tally& tally, std::vector<Move>& moves,
-                              Reopen reopen, const std::vector<std::uint64_t>& touched,
+std::vector<Turn> count_moves(Transaction& tx, State& state, ReadyQueues& queues, Tally& tally,
+                              std::vector<Move>& moves, Reopen reopen,
+                              const std::vector<std::uint64_t>& touched,
                               std::vector<Followers>* followers) {
   std::sort(moves.begin(), moves.end(), [](const Move& a, const Move& b) { return a.job < b.job; });
   std::vector<Delta> all = deltas_of(state, moves);
@@ -220,7 +221,8 @@ std::vector<Turn> count_moves(Transaction& tx, State& state, Tally& tally, std::
   for (const std::uint64_t id : touched) all.push_back({id, {}});
   std::vector<Turn> turns;
   for (const Delta& delta : summed(std::move(all))) {
-    if (const auto one = turn(tx, state, tally, delta, reopen, followers)) turns.push_back(*one);
+    if (const auto one = turn(tx, state, queues, tally, delta, reopen, followers))
+      turns.push_back(*one);
   }
   return turns;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lib/claim/rules/condition.h"
+#include "lib/claim/scheduling/ready_queue.h"
 #include "lib/claim/tables/state.h"
 #include "lib/claim/tables/tables.h"
 #include "lib/claim/tables/transaction.h"
@@ -48,8 +49,9 @@ enum class Reopen : std::uint8_t { stays_open, closes };
 // theirs. `touched` are looked at too, whether they must close. One seek for each run of jobs with
 // the same barriers, one write for each barrier, however many jobs moved. What becomes ready or
 // blocked by it is added to `followers`.
-std::vector<Turn> count_moves(Transaction& tx, State& state, Tally& tally, std::vector<Move>& moves,
-                              Reopen reopen, const std::vector<std::uint64_t>& touched,
+std::vector<Turn> count_moves(Transaction& tx, State& state, ReadyQueues& queues, Tally& tally,
+                              std::vector<Move>& moves, Reopen reopen,
+                              const std::vector<std::uint64_t>& touched,
                               std::vector<Followers>* followers = nullptr);
 
 // The lowest job that makes the barrier impossible for this reason.

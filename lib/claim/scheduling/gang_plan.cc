@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/claim/queries/learned_times.h"
 #include "lib/claim/scheduling/node_list.h"
 
 namespace torc::claim {
@@ -99,6 +100,7 @@ bool GangPlan::begins(const JobClass& job_class, std::uint32_t number, std::uint
   auto kept = could_keep(job_class, number, job);
   if (!kept || is_kept_elsewhere(kept->keep)) return false;
   kept_ = std::move(kept);
+  ++revision_;
   first_waits_ = true;
   return false;
 }
@@ -109,8 +111,11 @@ void GangPlan::look_at_what_is_kept(std::uint64_t job) {
   if (std::exchange(looked_, true)) return;
   const auto keep = keep_of(state_, asker_.group);
   if (!keep || keep->job == job || !is_ready(state_, keep->job)) return;
-  const JobClass job_class = state_.job_class(keep->job_class);
-  if (!concerns(job_class)) kept_ = could_keep(job_class, keep->job_class, keep->job);
+  JobClass job_class = state_.job_class(keep->job_class);
+  if (concerns(job_class)) return;
+  job_class.need.runtime = expected_run(tx_, job_class);
+  kept_ = could_keep(job_class, keep->job_class, keep->job);
+  ++revision_;
 }
 
 bool GangPlan::can_start(const JobClass& job_class) {

@@ -42,6 +42,8 @@ class GangPlan {
   // Whether a job of this class has to do with the group at all.
   [[nodiscard]] bool concerns(const JobClass& job_class) const;
 
+  // Of classes the runtime that counts here is what is expected of their jobs (expected_run()).
+  //
   // A job of several nodes is the next in the order. true: it can start now, on chosen(). Else its
   // class waits, and this may keep nodes for it. `free`: the worker was granted nothing so far.
   bool begins(const JobClass& job_class, std::uint32_t number, std::uint64_t job, bool free);
@@ -54,6 +56,8 @@ class GangPlan {
   [[nodiscard]] bool keeps_asker() const { return kept_ && kept_->workers.contains(asker_.worker); }
   // Whether a job of one node may start on the worker's own all the same.
   [[nodiscard]] bool lets(std::chrono::seconds runtime) const;
+  // Another number when what lets() says may be something else than before.
+  [[nodiscard]] unsigned revision() const { return revision_; }
 
   // Notes what the group keeps nodes for. `looked_at_all`: no job that could start or wait here was
   // left out. Whether that is another job than before.
@@ -95,6 +99,7 @@ class GangPlan {
   bool any_waits_ = false;
   bool first_waits_ = false;  // `kept_` is of this exchange: it writes it
   std::optional<Kept> kept_;
+  unsigned revision_ = 0;
   std::vector<GangMember> chosen_;
 };
 

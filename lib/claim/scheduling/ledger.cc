@@ -29,6 +29,7 @@ Ledger::Ledger(Transaction& tx, WallTime now, Reopen reopen)
       state_(tx),
       stored_(state_.tally()),
       tally_(stored_),
+      queues_(tx, state_, stored_.ordered),
       quota_(tx, state_, stored_.rules),
       measured_(tx, state_),
       gangs_(tx, state_) {}
@@ -170,9 +171,10 @@ void Ledger::settle() {
   std::size_t rounds = 0;
   while (!moves_.empty() || !touched_.empty() || !withdrawn_.empty() || !ready_again_.empty() ||
          !doubtful_.empty()) {
-    withdraw(tx_, state_, withdrawn_);
-    put_ready_again(tx_, ready_again_);
-    const auto turns = count_moves(tx_, state_, tally_, moves_, reopen_, touched_, followers_);
+    queues_.withdraw(withdrawn_);
+    queues_.put_again(ready_again_);
+    const auto turns =
+        count_moves(tx_, state_, queues_, tally_, moves_, reopen_, touched_, followers_);
     touched_.clear();
     for (const Turn& turn : turns) turned.insert(turn.barrier);
     if (!turns.empty() && ++rounds > turned.size() + 1) {
@@ -224,6 +226,7 @@ void Ledger::tell_workers() {
 
 Result<void> Ledger::close() {
   settle();
+  queues_.store();
   tell_workers();
   quota_.store();
   gangs_.store();

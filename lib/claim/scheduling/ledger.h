@@ -27,6 +27,7 @@ class Ledger {
   [[nodiscard]] Transaction& tx() { return tx_; }
   [[nodiscard]] Tally& tally() { return tally_; }
   [[nodiscard]] Quota& quota() { return quota_; }
+  [[nodiscard]] ReadyQueues& queues() { return queues_; }
   [[nodiscard]] GangBook& gangs() { return gangs_; }
 
   // Writes the new record of a job and notes what follows from it: counters, barriers, queues,
@@ -80,6 +81,7 @@ class Ledger {
   State state_;
   Tally stored_;
   Tally tally_;
+  ReadyQueues queues_;
   Quota quota_;
   MeasuredTimes measured_;
   std::vector<Move> moves_;

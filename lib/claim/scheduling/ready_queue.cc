@@ -1,25 +1,12 @@
 #include "lib/claim/scheduling/ready_queue.h"
 
 #include <algorithm>
+#include <string>
 
-#include "lib/claim/queries/learned_times.h"
 #include "lib/claim/queries/queries.h"
 
 namespace torc::claim {
 namespace {
-
-std::array<std::uint64_t, 3> size_of(const Requirement& need, SortMethod sort) {
-  const auto runtime = static_cast<std::uint64_t>(expected_time(need).count());
-  switch (sort) {
-    case SortMethod::none:
-      return {};
-    case SortMethod::gpus_runtime_memory:
-      return {gpu_count(need), runtime, need.memory.value};
-    case SortMethod::gpus_memory_runtime:
-      return {gpu_count(need), need.memory.value, runtime};
-  }
-  return {};
-}
 
 // Joins `range` with the ranges of the same rank that end or begin where it begins or ends.
 ReadyRange absorb_neighbours(Transaction& tx, ReadyRange range) {
@@ -59,42 +46,24 @@ std::optional<ReadyRange> range_with(Transaction& tx, State& state, const ReadyJ
 
 }  // namespace
 
-void withdraw(Transaction& tx, State& state, std::vector<ReadyJob>& jobs) {
-  std::sort(jobs.begin(), jobs.end());
-  for (std::size_t i = 0; i < jobs.size();) {
-    const ReadyJob first = jobs[i];
-    std::uint64_t end = first.id;
-    for (; i < jobs.size() && jobs[i] == ReadyJob{first.job_class, first.priority, end}; ++i) ++end;
-    withdraw(tx, state, first, end - first.id);
-  }
-  jobs.clear();
-}
-
-void withdraw(Transaction& tx, State& state, const ReadyJob& first, std::uint64_t count) {
-  const std::uint64_t end = first.id + count;
-  for (ReadyJob at = first; at.id < end;) {
-    const auto range = range_with(tx, state, at);
-    if (!range) return state.damaged(Key(Table::job, at.id));
-    ReadyRange before = *range;
-    before.count = at.id - range->first;
-    ReadyRange after = *range;
-    after.first = std::min(end, range->end());
-    after.count = range->end() - after.first;
-    if (before.count > 0) {
-      put_ready(tx, before);
-    } else {
-      tx.erase(ready_key(*range));
-    }
-    if (after.count > 0) put_ready(tx, after);
-    at.id = after.first;
-  }
-}
-
 void put_ready(Transaction& tx, const ReadyRange& range) {
   tx.put(ready_key(range), Value().varint(range.count));
 }
 
-void put_ready_again(Transaction& tx, std::vector<ReadyJob>& jobs) {
+std::optional<ReadyRange> first_ready(State& state, std::uint32_t job_class) {
+  const auto entry = state.reader().seek(Key(Table::ready).be32(job_class));
+  if (!entry || !is_in(Table::ready, entry->key)) return std::nullopt;
+  const auto range = decode_ready(entry->key, entry->value);
+  if (!range) state.damaged(entry->key);
+  return range && range->job_class == job_class ? range : std::nullopt;
+}
+
+void ReadyQueues::put(const ReadyRange& range) {
+  touch(range.job_class);
+  put_ready(tx_, range);
+}
+
+void ReadyQueues::put_again(std::vector<ReadyJob>& jobs) {
   std::sort(jobs.begin(), jobs.end());
   for (std::size_t i = 0; i < jobs.size();) {
     ReadyRange range{jobs[i].job_class, jobs[i].priority, 0, jobs[i].id, 1};
@@ -102,111 +71,88 @@ void put_ready_again(Transaction& tx, std::vector<ReadyJob>& jobs) {
          ++i) {
       ++range.count;
     }
-    put_ready(tx, absorb_neighbours(tx, range));
+    touch(range.job_class);
+    put_ready(tx_, absorb_neighbours(tx_, range));
   }
   jobs.clear();
 }
 
-ReadyHeads::ReadyHeads(Transaction& tx, State& state, Quota& quota, WorkerEpoch worker,
-                       const Offer& offer, SortMethod sort, GangPlan* gangs)
-    : tx_(tx), state_(state), quota_(quota), worker_(worker), offer_(offer), gangs_(gangs) {
-  each_ready_head(state_, [&](const ReadyRange& range) {
-    JobClass job_class = state_.job_class(range.job_class);
-    // What has been learned decides whether and when, and is promised to nobody.
-    const JobClass seen = as_learned(tx_, job_class);
-    const bool gang = gangs_ != nullptr && gangs_->concerns(seen);
-    if (gang || could_fit(seen, offer)) {
-      const auto size = size_of(seen.need, sort);
-      heads_.push_back(
-          {std::move(job_class), seen.need.runtime, size, range, 0, gang, false, false});
+void ReadyQueues::withdraw(std::vector<ReadyJob>& jobs) {
+  std::sort(jobs.begin(), jobs.end());
+  for (std::size_t i = 0; i < jobs.size();) {
+    const ReadyJob first = jobs[i];
+    std::uint64_t end = first.id;
+    for (; i < jobs.size() && jobs[i] == ReadyJob{first.job_class, first.priority, end}; ++i) ++end;
+    withdraw(first, end - first.id);
+  }
+  jobs.clear();
+}
+
+void ReadyQueues::withdraw(const ReadyJob& first, std::uint64_t count) {
+  touch(first.job_class);
+  const std::uint64_t end = first.id + count;
+  for (ReadyJob at = first; at.id < end;) {
+    const auto range = range_with(tx_, state_, at);
+    if (!range) return state_.damaged(Key(Table::job, at.id));
+    ReadyRange before = *range;
+    before.count = at.id - range->first;
+    ReadyRange after = *range;
+    after.first = std::min(end, range->end());
+    after.count = range->end() - after.first;
+    if (before.count > 0) {
+      put_ready(tx_, before);
+    } else {
+      tx_.erase(ready_key(*range));
     }
+    if (after.count > 0) put_ready(tx_, after);
+    at.id = after.first;
+  }
+}
+
+void ReadyQueues::touch(std::uint32_t job_class) {
+  if (!ordered_) return;
+  const auto [before, added] = before_.try_emplace(job_class);
+  if (added) before->second = first_ready(state_, job_class);
+}
+
+void ReadyQueues::store() {
+  if (before_.empty()) return;
+  const SortMethod sort = read_sort(state_);
+  const bool sized = sort != SortMethod::none;
+  for (const auto& [number, before] : before_) {
+    const auto now = first_ready(state_, number);
+    if (now == before) continue;
+    const JobClass job_class = state_.job_class(number);
+    QueueHead head{{}, size_of(job_class.need, sort), job_class.need.nodes};
+    if (before) {
+      head.range = *before;
+      tx_.erase(order_key(head, sized));
+    }
+    if (now) {
+      head.range = *now;
+      tx_.put(order_key(head, sized), order_value(head));
+    }
+  }
+  before_.clear();
+}
+
+void order_heads(Transaction& tx, State& state, SortMethod sort) {
+  std::vector<ReadyRange> heads;
+  each_ready_head(state, [&](const ReadyRange& range) {
+    heads.push_back(range);
     return true;
   });
-}
-
-bool ReadyHeads::before(const Head& a, const Head& b) {
-  if (a.range.priority != b.range.priority) return a.range.priority > b.range.priority;
-  if (a.size != b.size) return a.size > b.size;
-  if (a.range.age != b.range.age) return a.range.age < b.range.age;
-  // What is hardest to place first: the others fill what it leaves.
-  if (a.job_class.need.nodes != b.job_class.need.nodes)
-    return a.job_class.need.nodes > b.job_class.need.nodes;
-  return a.first() < b.first();
-}
-
-bool ReadyHeads::is_eligible(const Head& head, const Capacity* free) const {
-  if (head.exhausted || head.waits) return false;
-  if (head.gang) return true;
-  if (gangs_ != nullptr && !gangs_->lets(head.runtime)) return false;
-  return free != nullptr ? how_many_fit(head.job_class, *free, offer_) > 0
-                         : may_be_prefetched(head.job_class);
-}
-
-ReadyHeads::Head* ReadyHeads::next(const Capacity* free) {
-  Head* best = nullptr;
-  for (Head& head : heads_) {
-    if (!is_eligible(head, free) || (best != nullptr && !before(head, *best))) continue;
-    if (quota_.room(head.job_class, worker_) > 0) best = &head;
-  }
-  return best;
-}
-
-std::optional<ReadyHeads::Take> ReadyHeads::take(Capacity* free, std::uint64_t limit) {
-  Head* best = next(free);
-  for (; best != nullptr && best->gang; best = next(free)) {
-    const bool untouched = free != nullptr && free->untouched && limit > 0;
-    JobClass seen = best->job_class;
-    seen.need.runtime = best->runtime;
-    if (gangs_->begins(seen, best->range.job_class, best->first(), untouched)) {
-      const Take taken{best->range.job_class, best->range.priority, best->first(), 1, true};
-      *free = Capacity{no_resources(), false, Alone::no, true};
-      ++best->taken;
-      if (best->count() == 0) advance(*best);
-      return taken;
-    }
-    best->waits = true;
-    // Nothing is prefetched to a node that is kept.
-    if (free == nullptr && gangs_->keeps_asker()) return std::nullopt;
-  }
-  looked_at_all_ = best == nullptr;
-  if (best == nullptr || limit == 0) return std::nullopt;
-
-  // All of the range goes before the next head: ranges are disjoint, so that they never interleave
-  // by id.
-  std::uint64_t count = std::min({limit, best->count(), quota_.room(best->job_class, worker_)});
-  if (free != nullptr) {
-    count = std::min(count, how_many_fit(best->job_class, *free, offer_));
-    occupy(*free, best->job_class, count, offer_);
-  } else {
-    quota_.take_prefetch(best->job_class, count);
-  }
-  const Take taken{best->range.job_class, best->range.priority, best->first(), count, false};
-  best->taken += count;
-  if (best->count() == 0) advance(*best);
-  return taken;
-}
-
-void ReadyHeads::advance(Head& head) {
-  const Key key = ready_key(head.range);
-  tx_.erase(key);
-  const auto entry = tx_.seek(key);
-  const auto range = entry ? decode_ready(entry->key, entry->value) : std::nullopt;
-  if (entry && is_in(Table::ready, entry->key) && !range) state_.damaged(entry->key);
-  head.exhausted = !range || range->job_class != head.range.job_class;
-  if (!head.exhausted) {
-    head.range = *range;
-    head.taken = 0;
+  for (const ReadyRange& range : heads) {
+    const JobClass job_class = state.job_class(range.job_class);
+    const QueueHead head{range, size_of(job_class.need, sort), job_class.need.nodes};
+    tx.put(order_key(head, sort != SortMethod::none), order_value(head));
   }
 }
 
-void ReadyHeads::write_back() {
-  for (Head& head : heads_) {
-    if (head.exhausted || head.taken == 0) continue;
-    tx_.erase(ready_key(head.range));
-    head.range.first += head.taken;
-    head.range.count -= head.taken;
-    head.taken = 0;
-    put_ready(tx_, head.range);
+void forget_order(Transaction& tx) {
+  while (const auto entry = tx.seek(Key(Table::order))) {
+    if (!is_in(Table::order, entry->key)) return;
+    tx.erase(std::string(entry->key));
   }
 }
 

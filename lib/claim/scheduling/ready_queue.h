@@ -3,22 +3,23 @@
 // costs one key.
 #pragma once
 
-#include <array>
-#include <chrono>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
-#include "lib/claim/rules/offer.h"
-#include "lib/claim/scheduling/gang_plan.h"
-#include "lib/claim/scheduling/quota.h"
+#include "lib/claim/tables/queue_head.h"
 #include "lib/claim/tables/state.h"
 #include "lib/claim/tables/tables.h"
 #include "lib/claim/tables/transaction.h"
 
 namespace torc::claim {
 
-// Adds jobs that became ready together. Precondition: none of them is in a queue.
+// Adds jobs to their queue, and to nothing else. Precondition: none of them is in one.
 void put_ready(Transaction& tx, const ReadyRange& range);
+
+// The first range of the queue of a class; nullopt: it is empty.
+[[nodiscard]] std::optional<ReadyRange> first_ready(State& state, std::uint32_t job_class);
 
 struct ReadyJob {
   std::uint32_t job_class = 0;
@@ -26,72 +27,42 @@ struct ReadyJob {
   std::uint64_t id = 0;
   auto operator<=>(const ReadyJob&) const = default;
 };
-// Adds jobs that were given back or are to run again: before all others of their priority, joined
-// with their neighbours in the queue. Empties `jobs`.
-void put_ready_again(Transaction& tx, std::vector<ReadyJob>& jobs);
 
-// Takes jobs out of the queues otherwise than by a claim. Precondition: each of them is in one.
-// Empties `jobs`. A range is cut wherever a job of it goes: two writes for each run of jobs.
-void withdraw(Transaction& tx, State& state, std::vector<ReadyJob>& jobs);
-// The same of the `count` jobs that begin with `first`, all of its class and priority.
-void withdraw(Transaction& tx, State& state, const ReadyJob& first, std::uint64_t count);
-
-// Takes jobs from the heads of all queues that an offer fits, in merged order: priority (high
-// first), then the sort method, then age, then nodes (many first), then id. A job that does not
-// fit, or that a limit or the budget holds back, is passed over for others that do; one of several
-// nodes that has to wait, too, but for what its group keeps for it (gang_plan.h). Reads one key a
-// class at the start; each further key costs one seek.
-class ReadyHeads {
+// What one transaction changes of the queues otherwise than by claims.
+class ReadyQueues {
  public:
-  struct Take {
-    std::uint32_t job_class = 0;
-    std::int32_t priority = 0;
-    std::uint64_t first = 0;
-    std::uint64_t count = 0;
-    bool gang = false;  // of several nodes, GangPlan::chosen(); nothing else fits beside it
-  };
+  // Both outlive this. `ordered`: Tally::ordered.
+  ReadyQueues(Transaction& tx, State& state, bool ordered)
+      : tx_(tx), state_(state), ordered_(ordered) {}
 
-  // All arguments outlive this. `gangs` nullptr: the worker is in no group, or there are no jobs of
-  // several nodes.
-  ReadyHeads(Transaction& tx, State& state, Quota& quota, WorkerEpoch worker, const Offer& offer,
-             SortMethod sort, GangPlan* gangs);
+  [[nodiscard]] bool ordered() const { return ordered_; }
 
-  // The next jobs, at most `limit`: that fit into `free`, which shrinks by them; without it, that
-  // the worker could run when it is empty. Looks at the jobs of several nodes that come before
-  // them, also where `limit` is 0.
-  std::optional<Take> take(Capacity* free, std::uint64_t limit);
-  // The newest take() came to the end of what there is.
-  [[nodiscard]] bool looked_at_all() const { return looked_at_all_; }
-  // Writes what is left of the ranges that were taken from. Call once, at the end.
-  void write_back();
+  // Adds jobs that became ready together. Precondition: none of them is in a queue.
+  void put(const ReadyRange& range);
+  // Adds jobs that were given back or are to run again: before all others of their priority, joined
+  // with their neighbours in the queue. Empties `jobs`.
+  void put_again(std::vector<ReadyJob>& jobs);
+  // Takes jobs out of the queues. Precondition: each of them is in one. Empties `jobs`. A range is
+  // cut wherever a job of it goes: two writes for each run of jobs.
+  void withdraw(std::vector<ReadyJob>& jobs);
+  // The same of the `count` jobs that begin with `first`, all of its class and priority.
+  void withdraw(const ReadyJob& first, std::uint64_t count);
+
+  // Brings the order of heads up to date with the changes so far. Before jobs are claimed, and at
+  // the end.
+  void store();
 
  private:
-  struct Head {
-    JobClass job_class;
-    std::chrono::seconds runtime{};       // expected, by what was learned of such jobs
-    std::array<std::uint64_t, 3> size{};  // by the sort method; larger first
-    ReadyRange range;                     // as stored
-    std::uint64_t taken = 0;
-    bool gang = false;
-    bool exhausted = false;
-    bool waits = false;  // a gang that cannot start
-    [[nodiscard]] std::uint64_t first() const { return range.first + taken; }
-    [[nodiscard]] std::uint64_t count() const { return range.count - taken; }
-  };
-
-  static bool before(const Head& a, const Head& b);
-  Head* next(const Capacity* free);
-  [[nodiscard]] bool is_eligible(const Head& head, const Capacity* free) const;
-  void advance(Head& head);
+  void touch(std::uint32_t job_class);
 
   Transaction& tx_;
   State& state_;
-  Quota& quota_;
-  WorkerEpoch worker_;
-  const Offer& offer_;
-  GangPlan* gangs_;
-  bool looked_at_all_ = false;
-  std::vector<Head> heads_;
+  bool ordered_;
+  std::map<std::uint32_t, std::optional<ReadyRange>> before_;  // by class
 };
+
+// Lists the heads of all queues in their order. Precondition: none is listed.
+void order_heads(Transaction& tx, State& state, SortMethod sort);
+void forget_order(Transaction& tx);
 
 }  // namespace torc::claim

@@ -12,13 +12,6 @@ namespace {
 constexpr std::uint64_t kLongestSpan = std::uint64_t{1} << 61;
 
 // High priorities first in key order.
-std::uint32_t inverted(std::int32_t priority) {
-  return ~(static_cast<std::uint32_t>(priority) ^ 0x80000000U);
-}
-std::int32_t upright(std::uint32_t stored) {
-  return static_cast<std::int32_t>(~stored ^ 0x80000000U);
-}
-
 void put_ranges(Encoder& out, const std::vector<JobRange>& ranges) {
   out.varint(ranges.size());
   std::uint64_t before = 0;
@@ -342,12 +335,13 @@ constexpr std::size_t kFirstStates = 11;
 Value encode(const Tally& tally) {
   Value out;
   std::size_t states = tally.counts.size();
-  while (states > kFirstStates && tally.counts[states - 1] == 0) --states;
+  while (!tally.ordered && states > kFirstStates && tally.counts[states - 1] == 0) --states;
   for (std::size_t s = 0; s < kFirstStates; ++s) out.varint(tally.counts[s]);
   out.varint(tally.unmet).varint(tally.live_workers).varint(tally.hosts);
   out.varint(static_cast<std::uint64_t>(tally.job_time.count()));
   out.u8(tally.rules).varint(tally.ending);
   for (std::size_t s = kFirstStates; s < states; ++s) out.varint(tally.counts[s]);
+  if (tally.ordered) out.u8(1);
   return out;
 }
 
@@ -363,6 +357,10 @@ std::optional<Tally> decode_tally(std::string_view value) {
   tally.ending = in.varint();
   for (std::size_t s = kFirstStates; s < kJobStates && !in.at_end(); ++s)
     tally.counts[s] = in.varint();
+  if (!in.at_end()) {
+    if (in.u8() != 1) return std::nullopt;
+    tally.ordered = true;
+  }
   if (!tally.is_possible()) return std::nullopt;
   return in.whole(tally);
 }

@@ -44,11 +44,13 @@ enum class Table : char {
   limit = 'L',       // + number, immutable
   signature = 'M',   // + job that ended and takes or makes files or user data
   name = 'N',        // + name hash + job
-  own_rank = 'O',    // + job whose class or priority is not its span's
-  sweep = 'P',       // + first job of a template of several jobs
-  delayed = 'Q',     // + due time + job, of each delayed job; empty
-  ready = 'R',       // + class + inverted priority + age + first job
-  span = 'S',        // + first job
+  order = 'o',     // + place in the order of claims, of each class with ready jobs; where there are
+                   // many classes
+  own_rank = 'O',  // + job whose class or priority is not its span's
+  sweep = 'P',     // + first job of a template of several jobs
+  delayed = 'Q',   // + due time + job, of each delayed job; empty
+  ready = 'R',     // + class + inverted priority + age + first job
+  span = 'S',      // + first job
   job_template = 'T',  // + first job
   user_data = 'U',     // + name; with no name: how many there are
   lease = 'V',         // + epoch, live workers only
@@ -82,7 +84,7 @@ class Key {
     size_ += n;
     return *this;
   }
-  char bytes_[32];
+  char bytes_[56];
   std::size_t size_ = 1;
 };
 
@@ -114,6 +116,14 @@ class Value {
 [[nodiscard]] std::uint64_t number_at(std::string_view key, std::size_t at, std::size_t size);
 // The id of a key that is a table byte and one id.
 [[nodiscard]] std::optional<std::uint64_t> id_in(Table table, std::string_view key);
+
+// A priority as keys have it, so that a high one stands before a low one; and back.
+[[nodiscard]] constexpr std::uint32_t inverted(std::int32_t priority) {
+  return ~(static_cast<std::uint32_t>(priority) ^ 0x80000000U);
+}
+[[nodiscard]] constexpr std::int32_t upright(std::uint32_t stored) {
+  return static_cast<std::int32_t>(~stored ^ 0x80000000U);
+}
 
 // Whether a workflow can have the jobs `first .. first + count - 1`.
 [[nodiscard]] constexpr bool are_jobs(std::uint64_t first, std::uint64_t count) {
@@ -232,6 +242,7 @@ struct Tally {
   std::uint64_t hosts = 0;         // with at least one live worker
   // How long a job runs, as workers said lately; 0: nobody knows yet. A hint, never a rule.
   std::chrono::milliseconds job_time{};
+  bool ordered = false;  // the heads of the queues are listed in Table::order
   void move(JobState from, JobState to, std::uint64_t n = 1) {
     counts[static_cast<std::size_t>(from)] -= n;
     counts[static_cast<std::size_t>(to)] += n;

@@ -46,6 +46,7 @@ inline constexpr std::uint32_t kSlots = 1;
 class GangWorkflow : public TestWorkflow {
  public:
   explicit GangWorkflow(const Jobs& jobs) : TestWorkflow(gang_plan(jobs)) {}
+  explicit GangWorkflow(const Plan& plan) : TestWorkflow(plan) {}
 
   WorkerEpoch join_group(std::string_view group, std::string_view name = {}, WallTime ends = {}) {
     WorkerInfo info;

@@ -230,6 +230,17 @@ void note_origin(Transaction& tx, State& state, const Origin& origin) {
   tx.put(Key(Table::addition, raw(origin.jobs.first)), encode(origin));
 }
 
+// Whether the heads of the queues are to be kept in order may be another question now.
+void follow_classes(Transaction& tx, State& state, std::size_t few_classes, Tally& tally) {
+  const SortMethod sort = read_sort(state);
+  const auto last = last_of(tx, Table::job_class);
+  const bool many = last && last->key.size() == 5 && number_at(last->key, 1, 4) >= few_classes;
+  const bool can = can_be_ordered(sort, tally.rules);
+  if (!tally.ordered && many && can) order_heads(tx, state, sort);
+  if (tally.ordered && !can) forget_order(tx);
+  tally.ordered = can && (many || tally.ordered);
+}
+
 Result<void> pass_over_members(Transaction& tx, const std::vector<std::uint64_t>& barriers,
                                WallTime now) {
   if (barriers.empty()) return {};
@@ -260,9 +271,12 @@ Result<JobRange> add_jobs(Transaction& tx, Plan addition, Origin origin) {
   const Begun begun = write_barriers(tx, state, addition, barriers, before);
   cut_upstream(checked.upstream,
                [&](const UpstreamRun& run) { extend_upstream(tx, state, run, before + 1); });
-  write_spans(tx, tally, make_spans(addition, checked.members), begun.open);
+  ReadyQueues queues(tx, state, tally.ordered);
+  write_spans(tx, queues, tally, make_spans(addition, checked.members), begun.open);
+  queues.store();
   note_origin(tx, state, origin);
   tally.rules |= rules_of(addition);
+  follow_classes(tx, state, addition.few_classes, tally);
   tx.put(Key(Table::tally), encode(tally));
   TORC_TRY(state.sound());
   TORC_TRY(pass_over_members(tx, begun.doomed, origin.at));

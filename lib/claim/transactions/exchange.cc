@@ -14,7 +14,7 @@
 #include "lib/claim/scheduling/gang_plan.h"
 #include "lib/claim/scheduling/ledger.h"
 #include "lib/claim/scheduling/node_list.h"
-#include "lib/claim/scheduling/ready_queue.h"
+#include "lib/claim/scheduling/ready_heads.h"
 #include "lib/claim/scheduling/retry.h"
 #include "lib/claim/tables/tables.h"
 #include "lib/claim/transactions/gang_words.h"
@@ -199,8 +199,8 @@ class Session {
                                   lease_.node->free_at == NodePlace::kOffered};
       gangs.emplace(tx_, ledger_.state(), asker, offer);
     }
-    ReadyHeads heads(ledger_.tx(), ledger_.state(), ledger_.quota(), request_.worker, offer, sort,
-                     gangs ? &*gangs : nullptr);
+    ReadyHeads heads(ledger_.tx(), ledger_.state(), ledger_.queues(), ledger_.quota(),
+                     request_.worker, offer, sort, gangs ? &*gangs : nullptr);
     Capacity free = free_capacity(offer);
     free.leaves = leaves();
     std::uint64_t room = Lease::kMaxHeld - lease_.held.size();
@@ -209,7 +209,7 @@ class Session {
       if (!taken) break;
       left -= taken->count;
       grant(*taken);
-      if (taken->gang) form(*taken, gangs->chosen());
+      if (taken->gang) form(gangs->chosen());
     }
     idle_ = answer_.grants.size() < offer.max_jobs && !free.taken_whole &&
             (offer.ignore_resources || free.left.cpus > 0);
@@ -265,17 +265,18 @@ class Session {
       const Job after = claim::claim(before, request_.worker, tx_.sequence(), request_.now);
       ledger_.change(id, before, after);
       answer_.grants.push_back({token_of(JobId{id}, after), taken.job_class, taken.priority,
-                                after.stopped, is_suspect(after), after.lost});
+                                after.stopped, is_suspect(after), after.lost, false,
+                                taken.runtime});
       added_.push_back(id);
     }
   }
 
   // The newest grant is of several nodes.
-  void form(const ReadyHeads::Take& taken, const std::vector<GangMember>& members) {
+  void form(const std::vector<GangMember>& members) {
     if (answer_.grants.empty()) return;  // the tables contradict themselves
     Grant& grant = answer_.grants.back();
     grant.gang = true;
-    form_gang(ledger_, lease_, grant.token, taken.job_class, members, request_.now);
+    form_gang(ledger_, lease_, grant, members, request_.now);
   }
 
   void hear_of_gang() {
@@ -304,9 +305,8 @@ class Session {
     if (!offer.busy_for) return NodePlace::kUnknown;
     std::chrono::seconds longest = std::max(*offer.busy_for, std::chrono::seconds{0});
     for (const Grant& grant : answer_.grants) {
-      const auto runtime = ledger_.state().job_class(grant.job_class).need.runtime;
-      if (runtime.count() <= 0) return NodePlace::kUnknown;
-      longest = std::max(longest, runtime);
+      if (grant.runtime.count() <= 0) return NodePlace::kUnknown;
+      longest = std::max(longest, grant.runtime);
     }
     const WallTime at = request_.now + longest;
     return static_cast<std::uint64_t>(std::max<std::int64_t>(1, at.count()));

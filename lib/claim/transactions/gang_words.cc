@@ -20,9 +20,8 @@ void end_attempt(Ledger& ledger, const GangName& name, const JobRule& rule) {
   if (after->revoked == Revoked::no) ledger.take_from(job->worker, name.job);
 }
 
-// When the nodes of such a job are expected to be free again, as NodePlace::free_at.
-std::uint64_t ends_at(Ledger& ledger, std::uint32_t job_class, WallTime now) {
-  const auto runtime = ledger.state().job_class(job_class).need.runtime;
+// When the nodes of a job that takes so long are free again, as NodePlace::free_at.
+std::uint64_t ends_at(std::chrono::seconds runtime, WallTime now) {
   if (runtime.count() <= 0) return NodePlace::kUnknown;
   return static_cast<std::uint64_t>(std::max<std::int64_t>(1, WallTime(now + runtime).count()));
 }
@@ -84,12 +83,12 @@ class Words {
 
 }  // namespace
 
-void form_gang(Ledger& ledger, Lease& lease, const ClaimToken& token, std::uint32_t job_class,
-               std::vector<GangMember> members, WallTime now) {
+void form_gang(Ledger& ledger, Lease& lease, const Grant& grant, std::vector<GangMember> members,
+               WallTime now) {
   State& state = ledger.state();
   Transaction& tx = ledger.tx();
-  lease.gang = name_of(token);
-  const std::uint64_t until = ends_at(ledger, job_class, now);
+  lease.gang = name_of(grant.token);
+  const std::uint64_t until = ends_at(grant.runtime, now);
   for (std::size_t rank = 1; rank < members.size(); ++rank) {
     const WorkerEpoch worker = members[rank].worker;
     const Key key(Table::lease, raw(worker));
@@ -102,8 +101,8 @@ void form_gang(Ledger& ledger, Lease& lease, const ClaimToken& token, std::uint3
     tx.put(key, encode(*other));
   }
   Gang gang;
-  gang.token = token;
-  gang.job_class = job_class;
+  gang.token = grant.token;
+  gang.job_class = grant.job_class;
   gang.members = std::move(members);
   ledger.gangs().add(gang);
 }

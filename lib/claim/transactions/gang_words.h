@@ -12,11 +12,11 @@
 
 namespace torc::claim {
 
-// The nodes of all `members` are taken for the attempt `token`; the first of them is the head,
-// whose `lease` is for the caller to write, as are those of the others to this. They are expected
-// to be free when a job that begins `now` ends by its declared runtime.
-void form_gang(Ledger& ledger, Lease& lease, const ClaimToken& token, std::uint32_t job_class,
-               std::vector<GangMember> members, WallTime now);
+// The nodes of all `members` are taken for the attempt that `grant` is; the first of them is the
+// head, whose `lease` is for the caller to write, as are those of the others to this. They are
+// expected to be free when a job that begins `now` and takes Grant::runtime ends.
+void form_gang(Ledger& ledger, Lease& lease, const Grant& grant, std::vector<GangMember> members,
+               WallTime now);
 
 // Says the words of one exchange, in their order. Those that name no gang of the worker, or come
 // too late, change nothing. Whether the worker declined for its own sake: its node cannot be had

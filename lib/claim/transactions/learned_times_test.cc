@@ -4,7 +4,7 @@
 
 #include "lib/claim/scheduling/ledger.h"
 #include "lib/claim/tables/tables.h"
-#include "lib/claim/testing/test_workflow.h"
+#include "lib/claim/testing/test_gangs.h"
 #include "lib/claim/transactions/override.h"
 
 namespace torc::claim {
@@ -100,6 +100,65 @@ TEST_F(LearnedTimes, that_contradict_their_own_counts_are_found) {
   EXPECT_TRUE(verify_state(wf.tx).ok()) << "none has been measured";
   wf.tx.put(Key(Table::learned_time, 31), LearnedTime().encode());
   EXPECT_FALSE(verify_state(wf.tx).ok()) << "that entry does not learn";
+}
+
+// Jobs 1 to 30 declare an hour and have taken 5 s; job 31 is of two nodes and goes before them.
+class LearnedBackfill : public ::testing::Test {
+ protected:
+  static Plan plan() {
+    Plan plan = gang_plan({{1, 0, 1h, 30}, {2, 5, 1h}});
+    plan.classes[0].learns_from = 1;
+    return plan;
+  }
+  LearnedBackfill() {
+    LearnedTime time;
+    for (int i = 0; i < 20; ++i) time.add(5s);
+    wf.tx.put(Key(Table::learned_time, 1), time.encode());
+  }
+  std::uint64_t free_at(WorkerEpoch worker) {
+    return State(wf.tx).lease(worker)->node->free_at;
+  }
+  static std::uint64_t after(std::chrono::seconds time) {
+    return static_cast<std::uint64_t>((kNoon + time).count());
+  }
+
+  GangWorkflow wf{plan()};
+};
+
+TEST_F(LearnedBackfill, a_job_starts_on_a_kept_node_that_has_time_for_what_it_has_taken) {
+  const WorkerEpoch busy = wf.join_group("a");
+  (void)wf.busy(busy, 100s);
+  const WorkerEpoch free = wf.join_group("a");
+  const Answer answer = wf.ask(free);
+  ASSERT_EQ(ids(answer.grants), std::vector<std::uint64_t>{1}) << "5 s of 100, and not an hour";
+  EXPECT_EQ(answer.grants[0].runtime, 5s);
+  EXPECT_TRUE(answer.reserved);
+  EXPECT_EQ(free_at(free), after(5s)) << "which the list of nodes goes by";
+}
+
+TEST_F(LearnedBackfill, the_nodes_of_a_gang_are_free_when_such_jobs_have_ended_before) {
+  Plan plan = gang_plan({{2, 0, 1h, 30}});
+  plan.classes[0].learns_from = 1;
+  GangWorkflow gangs(plan);
+  LearnedTime time;
+  for (int i = 0; i < 20; ++i) time.add(10s);
+  gangs.tx.put(Key(Table::learned_time, 1), time.encode());
+  const auto nodes = gangs.join_all("a", 2);
+  (void)gangs.ask(nodes[0]);
+  const Answer answer = gangs.ask(nodes[1]);
+  ASSERT_TRUE(answer.gang.has_value());
+  EXPECT_EQ(State(gangs.tx).lease(nodes[0])->node->free_at, after(10s));
+}
+
+TEST_F(LearnedBackfill, what_declares_a_time_limit_alone_ends_by_that) {
+  Plan plan = gang_plan({{2, 5, 1h}, {1, 0, 0s, 4}});
+  plan.classes[1].need.time_limit = 50s;
+  GangWorkflow limited(plan);
+  const WorkerEpoch busy = limited.join_group("a");
+  (void)limited.busy(busy, 100s);
+  const Answer answer = limited.ask(limited.join_group("a"));
+  ASSERT_EQ(answer.grants.size(), 1U);
+  EXPECT_EQ(answer.grants[0].runtime, 50s);
 }
 
 }  // namespace

@@ -159,15 +159,14 @@ std::vector<Span> make_spans(const Plan& plan, const std::vector<Bound>& members
   return spans;
 }
 
-void write_spans(Transaction& tx, Tally& tally, const std::vector<Span>& spans,
+void write_spans(Transaction& tx, ReadyQueues& queues, Tally& tally, const std::vector<Span>& spans,
                  const std::vector<std::uint64_t>& open) {
   for (const Span& s : spans) tx.put(Key(Table::span, s.first), encode(s));
   for (const Span& s : spans) {
     const bool opened = std::binary_search(open.begin(), open.end(), s.barrier);
     const bool ready = s.barrier == 0 || opened;
     tally.counts[static_cast<std::size_t>(ready ? JobState::ready : JobState::blocked)] += s.count;
-    if (ready)
-      put_ready(tx, {s.job_class, s.priority, opened ? tx.sequence() : 0, s.first, s.count});
+    if (ready) queues.put({s.job_class, s.priority, opened ? tx.sequence() : 0, s.first, s.count});
   }
 }
 

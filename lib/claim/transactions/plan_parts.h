@@ -10,6 +10,7 @@
 
 #include "lib/base/result.h"
 #include "lib/claim/rules/plan.h"
+#include "lib/claim/scheduling/ready_queue.h"
 #include "lib/claim/tables/tables.h"
 #include "lib/claim/tables/transaction.h"
 
@@ -39,7 +40,7 @@ struct CheckedPlan {
 [[nodiscard]] std::vector<std::pair<std::uint64_t, Barrier>> barriers_of(const Plan& plan,
                                                                          std::uint64_t barriers);
 // The spans and the queues of what is ready. `open`: barriers that are open from the start, sorted.
-void write_spans(Transaction& tx, Tally& tally, const std::vector<Span>& spans,
+void write_spans(Transaction& tx, ReadyQueues& queues, Tally& tally, const std::vector<Span>& spans,
                  const std::vector<std::uint64_t>& open);
 // The pieces of upstream jobs that count for the same barriers, in order.
 void cut_upstream(const std::vector<Bound>& bounds,

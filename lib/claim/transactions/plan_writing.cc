@@ -8,6 +8,8 @@
 
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/scheduling/firing.h"
+#include "lib/claim/scheduling/ready_queue.h"
+#include "lib/claim/tables/state.h"
 #include "lib/claim/tables/tables.h"
 #include "lib/claim/transactions/plan_parts.h"
 
@@ -42,8 +44,13 @@ Result<void> write_plan(Transaction& tx, const Plan& plan) {
   write_quota(tx, plan);
   write_actions(tx, plan);
   Tally tally;
-  write_spans(tx, tally, make_spans(plan, checked.members), {});
+  State state(tx);
+  ReadyQueues queues(tx, state, false);
+  write_spans(tx, queues, tally, make_spans(plan, checked.members), {});
   tally.rules = rules_of(plan);
+  tally.ordered = plan.classes.size() > plan.few_classes && can_be_ordered(plan.sort, tally.rules);
+  if (tally.ordered) order_heads(tx, state, plan.sort);
+  TORC_TRY(state.sound());
   tx.put(Key(Table::tally), encode(tally));
   return {};
 }

@@ -35,12 +35,15 @@ RingPlan whom_to_ring(const WorkSeen& before, const WorkSeen& after, std::uint64
 void Ringer::before(const claim::Reader& reader) {
   idle_.clear();
   concerned_.clear();
-  if (datagrams_ != nullptr) before_ = seen_in(reader);
+  if (datagrams_ == nullptr) return;
+  before_ = seen_in(reader);
+  taken_before_ = claim::slots_taken(reader);
 }
 
 void Ringer::after(const claim::Reader& reader, std::uint64_t anew, WallTime now) {
   if (datagrams_ == nullptr) return;
-  const RingPlan plan = whom_to_ring(before_, seen_in(reader), anew);
+  const std::uint64_t let = claim::let_by_limits(reader, taken_before_);
+  const RingPlan plan = whom_to_ring(before_, seen_in(reader), std::max(anew, let));
   if (plan.most == 0) return;
   auto found =
       claim::find_idle_workers(reader, {self_, plan.most, reader.sequence(), !plan.at_end, now});

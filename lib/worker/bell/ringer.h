@@ -1,6 +1,6 @@
 // Rings the idle workers that there is work for, after a commit that made more jobs ready than it
-// took, or that ended the workflow. What it does decides nothing: a bell that is lost costs the
-// time to the next poll.
+// took, that gave back of a limit what ready jobs waited for, or that ended the workflow. What it
+// does decides nothing: a bell that is lost costs the time to the next poll.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/result.h"
+#include "lib/claim/queries/freed_limits.h"
 #include "lib/claim/queries/idle_workers.h"
 #include "lib/claim/rules/workflow_state.h"
 #include "lib/claim/tables/transaction.h"
@@ -71,6 +72,7 @@ class Ringer {
   claim::WorkerEpoch self_;
   std::string boot_id_;
   WorkSeen before_;
+  claim::SlotsTaken taken_before_;
   std::vector<claim::IdleWorker> concerned_;
   std::vector<claim::IdleWorker> idle_;
   void ring(const claim::IdleWorker& worker, std::uint32_t place, std::uint64_t commit,

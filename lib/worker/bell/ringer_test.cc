@@ -191,6 +191,72 @@ TEST_F(Rings, while_failures_halt_the_workflow_no_job_counts_as_ready) {
   EXPECT_EQ(sent.all.size(), 2U) << "four are ready now, none was before";
 }
 
+// Jobs of a limit that the first worker has all of; the others wait for it.
+class LimitRings : public Rings {
+ protected:
+  static claim::Plan limited(std::uint32_t most, std::uint32_t amount) {
+    claim::Plan plan = claim::plan_of({{6, 0}, {1, -1}});
+    plan.limits = {{"licence", most, claim::LimitKind::named}};
+    plan.classes[0].limits = {{1, amount}};
+    plan.classes.emplace_back();
+    plan.templates[1].job_class = 1;
+    return plan;
+  }
+  void end_job(WorkerEpoch self, const claim::Grant& grant, std::optional<std::uint64_t> more) {
+    sent.all.clear();
+    Ringer ringer(&sent, self, "node1");
+    claim::Exchange words;
+    words.worker = self;
+    words.now = claim::kNoon;
+    claim::Finished f;
+    f.token = grant.token;
+    f.state = claim::JobState::completed;
+    words.finishes.push_back(f);
+    if (more) words.offer = TestWorkflow::offer(*more);
+    ringer.before(wf.tx);
+    const auto answer = wf.say(words);
+    ASSERT_TRUE(answer.ok());
+    ringer.after(wf.tx, answer->grants.empty() ? 0 : 1, claim::kNoon);
+    ringer.ring(wf.tx.number, kStore);
+  }
+};
+
+TEST_F(LimitRings, a_limit_that_gets_free_rings_as_many_as_may_have_of_it_now) {
+  wf = TestWorkflow(limited(2, 1));
+  const WorkerEpoch self = join(1);
+  for (std::uint8_t i = 2; i <= 5; ++i) join(i);
+  const auto grants = wf.claim(self, 3);
+  ASSERT_EQ(grants.size(), 3U) << "two of the limit, and the one without";
+  end_job(self, grants[2], std::nullopt);
+  EXPECT_TRUE(sent.all.empty()) << "that is none of the limit";
+  end_job(self, grants[0], std::nullopt);
+  EXPECT_EQ(sent.all.size(), 1U) << "four wait, and one may be claimed";
+  end_job(self, grants[1], std::nullopt);
+  EXPECT_TRUE(sent.all.empty()) << "what was left before was told before";
+}
+
+TEST_F(LimitRings, what_is_given_back_and_taken_again_is_not_free) {
+  wf = TestWorkflow(limited(1, 1));
+  const WorkerEpoch self = join(1);
+  const claim::SlotsTaken before{{1, 1}};
+  const auto grants = wf.claim(self, 1);
+  ASSERT_EQ(grants.size(), 1U);
+  EXPECT_EQ(claim::slots_taken(wf.tx), before);
+  end_job(self, grants[0], 1);
+  EXPECT_EQ(claim::let_by_limits(wf.tx, before), 0U);
+}
+
+TEST_F(LimitRings, what_is_given_back_must_be_enough) {
+  wf = TestWorkflow(limited(4, 3));
+  const WorkerEpoch self = join(1);
+  join(2);
+  join(3);
+  const auto grants = wf.claim(self, 1);
+  ASSERT_EQ(grants.size(), 1U);
+  end_job(self, grants[0], std::nullopt);
+  EXPECT_EQ(sent.all.size(), 1U) << "of four one may have three";
+}
+
 TEST_F(Rings, an_address_that_no_worker_tells_is_not_rung) {
   const WorkerEpoch self = join(1);
   join(2, "node2", 224);  // whoever is in that group

@@ -269,17 +269,19 @@ TEST_F(GangStep, it_says_how_long_it_is_busy) {
   jobs_run_for(1h);
   EXPECT_EQ(offer_of(state_, now_).busy_for, 0s);
   ClaimedJob first = job(1);
-  first.need.runtime = 100s;
+  first.grant.runtime = 100s;
+  first.need.runtime = 1h;  // which it declares
+
   ClaimedJob second = job(2);
-  second.need.runtime = 40s;
+  second.grant.runtime = 40s;
   grant({first, second});
   pass(30s);
   EXPECT_EQ(offer_of(state_, now_).busy_for, 70s);
   ClaimedJob third = job(3);
-  third.need.runtime = 50s;
+  third.grant.runtime = 50s;
   state_.queue.push_back(third);
   EXPECT_EQ(offer_of(state_, now_).busy_for, 120s);
-  state_.queue.front().need.runtime = 0s;
+  state_.queue.front().grant.runtime = 0s;
   EXPECT_FALSE(offer_of(state_, now_).busy_for.has_value());
 }
 

@@ -34,14 +34,14 @@ std::optional<std::chrono::seconds> busy_for(const State& w, BootTime now) {
   nanoseconds longest{};
   bool known = true;
   const auto wait_for = [&](const ClaimedJob& job) {
-    known = known && job.need.runtime.count() > 0;
-    queued += job.need.runtime;
-    longest = std::max<nanoseconds>(longest, job.need.runtime);
+    known = known && job.grant.runtime.count() > 0;
+    queued += job.grant.runtime;
+    longest = std::max<nanoseconds>(longest, job.grant.runtime);
   };
   for (const auto& [run, job] : w.running) {
-    known = known && job.job.need.runtime.count() > 0;
-    running =
-        std::max(running, std::max<nanoseconds>(job.started + job.job.need.runtime - now, 1s));
+    const std::chrono::seconds runtime = job.job.grant.runtime;
+    known = known && runtime.count() > 0;
+    running = std::max(running, std::max<nanoseconds>(job.started + runtime - now, 1s));
   }
   for (const auto& [run, armed] : w.lane.armed) wait_for(armed.job);
   for (const ClaimedJob& job : w.queue) wait_for(job);

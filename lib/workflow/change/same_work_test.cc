@@ -128,6 +128,7 @@ TEST(SameWork, whatever_a_record_says_otherwise_is_named) {
       {"max_failures: 3", "max_failures: 3\nexecution_config: {oom_exit_code: 9}",
        "settings of al"},
       {"max_failures: 3", "max_failures: 3\nbudget: {core_hours: 9}", "budget is another one"},
+      {"max_failures: 3", "max_failures: 3\nlearn_runtimes: true", "settings of al"},
   };
   for (const Case& c : kCases) {
     const claim::TestWorkflow store(plan(with(c.from, c.to)));
