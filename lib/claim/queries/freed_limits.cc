@@ -11,7 +11,7 @@ namespace torc::claim {
 namespace {
 
 constexpr std::size_t kMostLimits = 256;
-constexpr std::size_t kMostClasses = 64;
+constexpr std::size_t kMostWaiting = 64;
 
 // How many more jobs limits leave of a class that has `shares` of them.
 std::uint64_t room(const Reader& reader, const std::vector<LimitShare>& shares,
@@ -59,7 +59,7 @@ std::uint64_t let_by_limits(const Reader& reader, const SlotsTaken& before) {
         room(reader, job_class.limits, freed) == 0) {
       most = std::max(most, room(reader, job_class.limits, {}));
     }
-    return ++classes < kMostClasses;
+    return ++classes < kMostWaiting;
   });
   return most;
 }
