@@ -257,7 +257,14 @@ void check_references(const Session& session, const Workflow& workflow) {
                        "resource_requirements");
   Unknown no_scheduler("scheduler", "slurm_schedulers", "scheduler");
   Unknown no_handler("failure handler", "failure_handlers", "failure_handler");
+  const auto datasets = index(session, workflow.datasets, "the dataset");
+  Unknown no_dataset("dataset", "datasets", "input_datasets");
   for (const JobEntry& job : workflow.jobs) {
+    for (const auto& [key, names] : {std::pair("input_datasets", &job.input_datasets),
+                                     std::pair("output_datasets", &job.output_datasets)}) {
+      for (std::size_t i = 0; i < names->size(); ++i)
+        (void)no_dataset.look_up(datasets, (*names)[i], job.place_of(key, i));
+    }
     // One for all jobs of an entry: parameters are not filled in.
     (void)no_handler.look_up(handlers, job.failure_handler, job.place_of("failure_handler"));
     if (workflow.execution.mode == ExecutionMode::slurm) check_launcher(session, job);
@@ -279,6 +286,7 @@ void check_references(const Session& session, const Workflow& workflow) {
   check_limits(session, workflow);
   check_times(session, workflow);
   no_resources.report(session);
+  no_dataset.report(session);
   no_scheduler.report(session);
   no_handler.report(session);
 }
