@@ -1,10 +1,15 @@
 #include "lib/report/job_output.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
+#include "lib/base/text/quote.h"
+#include "lib/base/text/text.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/workers.h"
+#include "lib/worker/jobs/gang_environment.h"
 #include "lib/worker/text/outcome_text.h"
 
 namespace torc::report {
@@ -30,6 +35,10 @@ std::optional<JobNow> look_at_job(const claim::Reader& reader, workflow::RecipeB
   now.output.store = store;
   now.output.attempt = job.attempt;
   now.output.stdio = rendered.stdio;
+  if (rendered.launch.on == spec::LaunchOn::all) {
+    const auto rank = claim::read_rank(reader, id);
+    if (rank) now.output.nodes = claim::read_class(reader, rank->job_class).need.nodes;
+  }
   now.output.worker = claim::raw(job.worker);
   if (const auto worker = claim::read_worker(reader, job.worker)) {
     now.output.host = worker->info.host;
@@ -64,6 +73,36 @@ Path root_of_output(const Path& store, const Path& directory) {
   return store.empty() ? directory : worker::output_root(store, directory, 0).path;
 }
 
+void choose_rank(AttemptOutput& output, std::uint32_t rank) {
+  if (rank == output.rank) return;
+  output.rank = rank;
+  output.worker = 0;
+  output.host.clear();
+}
+
+std::vector<std::string> nodes_of(const AttemptOutput& output) {
+  constexpr std::size_t kMost = 1 << 20;  // of 4,096 names
+  for (const Path& directory : output.directories) {
+    const Path file =
+        worker::attempt_directory(directory, output.job, output.attempt) / worker::kHostsFile;
+    const auto part =
+        exec::read_part(root_of_output(output.store, directory), file, 0, std::nullopt, 0, kMost);
+    if (!part.ok() || !*part) continue;
+    std::vector<std::string> nodes;
+    for (const std::string_view line : split((*part)->bytes, '\n')) {
+      if (!line.empty()) nodes.emplace_back(line);
+    }
+    // The command may have written over it.
+    if (nodes.size() == output.nodes) return nodes;
+  }
+  return {};
+}
+
+std::string say_rank(std::uint32_t rank, const std::vector<std::string>& nodes) {
+  if (rank >= nodes.size()) return fmt::format("rank {}", rank);
+  return fmt::format("rank {} on {}", rank, printable(nodes[rank]));
+}
+
 void choose_attempt(AttemptOutput& output, std::uint32_t attempt) {
   if (attempt == output.attempt) return;
   output.attempt = attempt;
@@ -85,7 +124,8 @@ Result<std::optional<OutputReader::Piece>> OutputReader::read_packed(const Attem
   const Path packed = exec::packed_directory(directory);
   exec::PackedReader& reader =
       packed_.try_emplace(packed, root_of_output(output.store, directory), packed).first->second;
-  const exec::AttemptKey key{raw(output.job), output.attempt};
+  const exec::AttemptKey key{raw(output.job), output.attempt,
+                             static_cast<std::uint16_t>(output.rank)};
   std::optional<std::uint64_t> worker = output.worker;
   if (output.worker == 0) {
     TORC_ASSIGN(worker, reader.worker_of(key));
@@ -109,7 +149,7 @@ Result<std::optional<OutputReader::Piece>> OutputReader::read(const AttemptOutpu
       if (found) return found;
     }
     const worker::OutputFiles files =
-        worker::output_files(directory, output.job, output.attempt, mode);
+        worker::output_files(directory, output.job, output.attempt, mode, output.rank);
     const Path file = stream == exec::Stream::out ? files.out : files.err;
     if (!file.empty()) {
       TORC_ASSIGN(std::optional<exec::FilePart> part,

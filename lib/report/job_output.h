@@ -11,10 +11,13 @@
 
 namespace torc::report {
 
-// One attempt of a job, as far as its output goes.
+// One attempt of a job, as far as its output goes; of one whose command runs on every node
+// (`launch: all`) that of one node: of the head, unless choose_rank() was asked for another.
 struct AttemptOutput {
   JobId job{};
   std::uint32_t attempt = 0;
+  std::uint32_t nodes = 1;  // on which its command runs
+  std::uint32_t rank = 0;   // of the node
   spec::Stdio stdio;
   std::uint64_t worker = 0;       // that had it; 0: not known
   std::string host;               // of that worker; empty: not known
@@ -38,6 +41,13 @@ std::optional<JobNow> look_at_job(const claim::Reader& reader, workflow::RecipeB
                                   const Path& store, JobId id, const claim::Job& job);
 // An earlier attempt: nobody remembers which worker had it.
 void choose_attempt(AttemptOutput& output, std::uint32_t attempt);
+// Of the attempt on another node: nobody remembers which worker was there.
+void choose_rank(AttemptOutput& output, std::uint32_t rank);
+// The names of the nodes of the attempt, by rank, as the file has them that its command finds
+// (TORC_HOSTFILE). Empty: there is none.
+[[nodiscard]] std::vector<std::string> nodes_of(const AttemptOutput& output);
+// As headings call it: "rank 1 on node7", or "rank 1" where nobody knows. `nodes`: of nodes_of().
+[[nodiscard]] std::string say_rank(std::uint32_t rank, const std::vector<std::string>& nodes);
 
 // Below which no link is followed to output that lies in `directory`.
 [[nodiscard]] Path root_of_output(const Path& store, const Path& directory);

@@ -114,14 +114,89 @@ TEST_F(LaunchOn, all_nodes_run_the_command_and_meet_at_the_master) {
   start_nodes(4);
   expect_end("completed");
   EXPECT_EQ(text("met"), "0 1 2 3\n");
-  // Each node's output is kept; that of the head is the job's.
-  EXPECT_EQ(here.run({"logs", "wf.torc", "gang"}).out, "rank 0\n");
-  std::set<std::string> outputs;
-  for (const auto& entry :
-       std::filesystem::recursive_directory_iterator(here.path() / "wf.torc/logs/jobs")) {
-    if (entry.path().extension() == ".out") outputs.insert(read_text(entry.path()));
+}
+
+// What the ranks print is kept, whose it is, and how one sees it.
+class RanksPrint : public LaunchOn {
+ protected:
+  // On three nodes; rank 2 prints nothing to its standard output.
+  void run_all(const std::string& more) {
+    make(3,
+         "    launch: all\n    command: 'test $TORC_NODE_RANK = 2 || printf \"one\\nrank "
+         "$TORC_NODE_RANK\"; echo \"err $TORC_NODE_RANK\" >&2'\n" +
+             more);
+    start_nodes(3);
+    expect_end("completed");
   }
-  EXPECT_EQ(outputs, (std::set<std::string>{"rank 0\n", "rank 1\n", "rank 2\n", "rank 3\n"}));
+  [[nodiscard]] std::string logs(std::vector<std::string> words) const {
+    words.insert(words.begin(), {"logs", "wf.torc"});
+    const Ended ended = here.run(words);
+    EXPECT_EQ(ended.exit_code, 0) << ended;
+    return ended.out;
+  }
+  // By rank, as the command found them.
+  [[nodiscard]] std::vector<std::string> nodes() const {
+    std::vector<std::string> names;
+    for (const auto& rank : here.json({"logs", "wf.torc", "gang"})["ranks"])
+      names.push_back(rank["node_name"]);
+    return names;
+  }
+  void expect_all_seen() const {
+    const std::vector<std::string> on = nodes();
+    ASSERT_EQ((std::set<std::string>(on.begin(), on.end())),
+              (std::set<std::string>{"127.0.0.1", "127.0.0.2", "127.0.0.3"}));
+    const std::string both = fmt::format(
+        "==> rank 0 on {} <==\none\nrank 0\n==> rank 1 on {} <==\none\nrank 1", on[0], on[1]);
+    EXPECT_EQ(logs({"gang"}), both);
+    EXPECT_EQ(logs({"gang", "-f"}), both);
+    EXPECT_EQ(logs({"gang", "--rank", "1"}), "one\nrank 1");
+    EXPECT_EQ(logs({"gang", "--rank", "1", "-f"}), "one\nrank 1");
+    EXPECT_EQ(logs({"gang", "--rank", "2"}), "");
+    EXPECT_EQ(
+        logs({"gang", "--tail", "1"}),
+        fmt::format("==> rank 0 on {} <==\nrank 0\n==> rank 1 on {} <==\nrank 1\n", on[0], on[1]));
+    EXPECT_EQ(logs({"gang", "--stderr", "--rank", "2"}), "err 2\n");
+    const auto json = here.json({"logs", "wf.torc", "gang", "--rank", "1"});
+    ASSERT_EQ(json["ranks"].size(), 1U);
+    EXPECT_EQ(json["ranks"][0]["rank"], 1);
+    EXPECT_EQ(json["ranks"][0]["stdout"]["size_bytes"], 10);
+    EXPECT_EQ(json["stdout"]["size_bytes"], 10);
+    for (const std::string rank : {"3", "4294967296"})
+      EXPECT_NE(here.run({"logs", "wf.torc", "gang", "--rank", rank}).exit_code, 0);
+    EXPECT_EQ(here.run({"logs", "wf.torc", "export", "files"}).exit_code, 0);
+    EXPECT_EQ(text("files/gang.out"), "one\nrank 0");
+    EXPECT_EQ(text("files/gang%node1.out"), "one\nrank 1");
+    EXPECT_EQ(text("files/gang%node2.err"), "err 2\n");
+    EXPECT_FALSE(std::filesystem::exists(here.path() / "files/gang%node2.out"));
+  }
+};
+
+TEST_F(RanksPrint, into_files_of_their_own) {
+  run_all("");
+  expect_all_seen();
+  EXPECT_EQ(lines_of(logs({"gang", "--path"})).size(), 3U);
+}
+
+TEST_F(RanksPrint, into_packed_files) {
+  run_all("    stdio: {mode: packed}\n");
+  expect_all_seen();
+}
+
+TEST_F(RanksPrint, before_they_fail) {
+  make(2,
+       "    launch: all\n    launch_end: all\n    command: 'echo rank $TORC_NODE_RANK; exit 3'\n"
+       "  - {name: single, command: echo alone, depends: {afterany: gang}}\n");
+  start_nodes(2);
+  expect_end("failed");
+  const std::string failed = logs({"--failed"});
+  EXPECT_NE(failed.find("==> gang: attempt 1, "), std::string::npos) << failed;
+  EXPECT_NE(failed.find("==> rank 1 on 127.0.0."), std::string::npos) << failed;
+  EXPECT_NE(failed.find("rank 0\n"), std::string::npos) << failed;
+  // A job of one node has no ranks.
+  EXPECT_EQ(logs({"single"}), "alone\n");
+  EXPECT_TRUE(here.json({"logs", "wf.torc", "single"})["ranks"].empty());
+  const Ended refused = here.run({"logs", "wf.torc", "single", "--rank", "1"});
+  EXPECT_NE(refused.err.find("'single' has no rank 1"), std::string::npos) << refused;
 }
 
 TEST_F(LaunchOn, all_nodes_end_with_the_first_failure) {

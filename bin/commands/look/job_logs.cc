@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -57,6 +58,17 @@ Result<void> print_one_failed(const App& app, report::OutputReader& reader,
   const report::AttemptOutput& output = now.output;
   say(app.out, "==> {}: attempt {}, {}{} <==\n", printable(now.name), output.attempt, now.how,
       output.host.empty() ? "" : ", on " + printable(output.host));
+  if (output.nodes > 1) {
+    const auto outputs = outputs_of(output, std::nullopt);
+    TORC_ASSIGN(bool some, print_ranks(app, reader, outputs, exec::Stream::out, lines));
+    if (output.stdio.mode != spec::StdioMode::combined) {
+      say(app.out, "--> standard error <--\n");
+      TORC_ASSIGN(const bool err, print_ranks(app, reader, outputs, exec::Stream::err, lines));
+      some = some || err;
+    }
+    if (!some) say(app.out, "(no output)\n");
+    return {};
+  }
   TORC_ASSIGN(bool any, print_tail(app, reader, output, exec::Stream::out, lines));
   if (output.stdio.mode != spec::StdioMode::combined) {
     TORC_ASSIGN(const auto err, reader.read(output, exec::Stream::err, 0, 0));
@@ -69,35 +81,71 @@ Result<void> print_one_failed(const App& app, report::OutputReader& reader,
   return {};
 }
 
+void print_heading(const App& app, std::uint32_t rank, const std::vector<std::string>& nodes,
+                   bool in_a_line) {
+  say(app.out, "{}==> {} <==\n", in_a_line ? "\n" : "", report::say_rank(rank, nodes));
+}
+
+// Whether the last byte before `end` ends no line.
+Result<bool> ends_in_a_line(report::OutputReader& reader, const report::AttemptOutput& output,
+                            exec::Stream stream, std::uint64_t end) {
+  if (end == 0) return false;
+  TORC_ASSIGN(const auto last, reader.read(output, stream, end - 1, 1));
+  return last && !last->bytes.empty() && last->bytes.back() != '\n';
+}
+
 // One stream of one job, watched.
 class Follower {
  public:
-  Follower(const App& app, exec::Stream stream) : app_(app), stream_(stream) {}
+  Follower(const App& app, exec::Stream stream, std::optional<std::uint32_t> rank)
+      : app_(app), stream_(stream), rank_(rank) {}
 
   // Prints what is new; whether there was any.
   Result<bool> print_news(const report::AttemptOutput& output) {
     if (output.attempt != attempt_) {
       if (attempt_ != 0) say(app_.err, "torc: attempt {}\n", output.attempt);
       attempt_ = output.attempt;
-      at_ = 0;
+      at_.clear();
+      told_.reset();
     }
-    TORC_ASSIGN(const auto seen, reader_.read(output, stream_, 0, 0));
-    if (seen && seen->size < at_) {
-      say(app_.err, "torc: the job emptied its output\n");
-      at_ = 0;
+    bool any = false;
+    for (const report::AttemptOutput& one : outputs_of(output, rank_)) {
+      TORC_ASSIGN(const bool news, print_news_of(one));
+      any = any || news;
     }
-    TORC_ASSIGN(const std::uint64_t now, copy_out(app_, reader_, output, stream_, at_));
-    std::fflush(app_.out);
-    return std::exchange(at_, now) != now;
+    return any;
   }
   [[nodiscard]] std::uint32_t attempt() const { return attempt_; }
 
  private:
+  Result<bool> print_news_of(const report::AttemptOutput& output) {
+    std::uint64_t& at = at_[output.rank];
+    TORC_ASSIGN(const auto seen, reader_.read(output, stream_, 0, 0));
+    if (seen && seen->size < at) {
+      say(app_.err, "torc: the job emptied its output\n");
+      at = 0;
+    }
+    const bool heads = !rank_ && output.nodes > 1;
+    if (heads && seen && seen->size > at && told_ != output.rank) {
+      print_heading(app_, output.rank, report::nodes_of(output), in_a_line_);
+      told_ = output.rank;
+    }
+    TORC_ASSIGN(const std::uint64_t now, copy_out(app_, reader_, output, stream_, at));
+    if (heads && now != at) {
+      TORC_ASSIGN(in_a_line_, ends_in_a_line(reader_, output, stream_, now));
+    }
+    std::fflush(app_.out);
+    return std::exchange(at, now) != now;
+  }
+
   const App& app_;
   exec::Stream stream_;
+  std::optional<std::uint32_t> rank_;
   report::OutputReader reader_;
   std::uint32_t attempt_ = 0;
-  std::uint64_t at_ = 0;
+  std::map<std::uint32_t, std::uint64_t> at_;  // by rank
+  std::optional<std::uint32_t> told_;          // whose heading was printed last
+  bool in_a_line_ = false;                     // which what was printed last has not ended
 };
 
 // Whether a job that has not run yet will.
@@ -148,6 +196,49 @@ Result<bool> print_tail(const App& app, report::OutputReader& reader,
   return true;
 }
 
+std::vector<report::AttemptOutput> outputs_of(const report::AttemptOutput& output,
+                                              std::optional<std::uint32_t> rank) {
+  std::vector<report::AttemptOutput> all;
+  for (std::uint32_t r = rank.value_or(0); r < output.nodes; ++r) {
+    report::choose_rank(all.emplace_back(output), r);
+    if (rank) break;
+  }
+  return all;
+}
+
+Result<bool> print_ranks(const App& app, report::OutputReader& reader,
+                         const std::vector<report::AttemptOutput>& outputs, exec::Stream stream,
+                         std::optional<std::uint64_t> lines) {
+  const std::vector<std::string> nodes = report::nodes_of(outputs.front());
+  bool any = false;
+  bool in_a_line = false;
+  for (const report::AttemptOutput& output : outputs) {
+    TORC_ASSIGN(const auto found, reader.read(output, stream, 0, 0));
+    if (!found || found->size == 0) continue;
+    any = true;
+    print_heading(app, output.rank, nodes, std::exchange(in_a_line, false));
+    if (lines) {
+      TORC_TRY(print_tail(app, reader, output, stream, *lines));
+      continue;
+    }
+    TORC_ASSIGN(const std::uint64_t end, copy_out(app, reader, output, stream, 0));
+    TORC_ASSIGN(in_a_line, ends_in_a_line(reader, output, stream, end));
+  }
+  return any;
+}
+
+Result<void> check_rank(const report::JobNow& now, std::optional<std::uint32_t> rank) {
+  if (!rank || *rank < now.output.nodes) return {};
+  const std::string name = printable(now.name);
+  if (now.output.nodes > 1) {
+    return Error{ErrorKind::invalid, fmt::format("'{}' has no rank {}", name, *rank),
+                 fmt::format("it has ranks 0 to {}", now.output.nodes - 1)};
+  }
+  return Error{ErrorKind::invalid, fmt::format("'{}' has no rank {}", name, *rank),
+               "its command runs on one node; ranks are those of jobs of several nodes with "
+               "launch: all"};
+}
+
 Result<Exit> print_failed(const App& app, store::Store& store, std::optional<std::uint64_t> lines) {
   std::vector<report::JobNow> found;
   TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
@@ -165,8 +256,9 @@ Result<Exit> print_failed(const App& app, store::Store& store, std::optional<std
 }
 
 Result<Exit> follow(const App& app, store::Store& store, const std::string& name,
-                    exec::Stream stream, std::optional<std::uint32_t> attempt) {
-  Follower follower(app, stream);
+                    exec::Stream stream, std::optional<std::uint32_t> attempt,
+                    std::optional<std::uint32_t> rank) {
+  Follower follower(app, stream, rank);
   workflow::RecipeBook book;
   const std::string shown = workflow::shown_path(app, store.directory());
   bool told = false;
@@ -176,6 +268,7 @@ Result<Exit> follow(const App& app, store::Store& store, const std::string& name
     // The state first: what an attempt wrote before it was over is there by then.
     TORC_ASSIGN(auto now, report::look_at_job(store, book, name));
     if (!now) return workflow::no_such_job(name);
+    TORC_TRY(check_rank(*now, rank));
     const std::uint32_t newest = now->output.attempt;
     // Each attempt to its end, also when there is another one already.
     const std::uint32_t wanted =

@@ -32,6 +32,7 @@ struct LogsOptions {
   std::optional<std::uint64_t> tail;  // so many lines
   bool recovery = false;              // that of the recovery script after the attempt
   std::optional<std::uint32_t> attempt;
+  std::optional<std::uint32_t> rank;  // of the node, of a job that runs on several
   bool path_only = false;
   bool json = false;
 };
@@ -66,8 +67,8 @@ Result<void> choose(report::JobNow& now, const std::string& name,
 
 // Where a stream would be, if it has a file of its own.
 Path file_of(const report::AttemptOutput& output, exec::Stream stream) {
-  const worker::OutputFiles files = worker::output_files(output.directories.front(), output.job,
-                                                         output.attempt, output.stdio.mode);
+  const worker::OutputFiles files = worker::output_files(
+      output.directories.front(), output.job, output.attempt, output.stdio.mode, output.rank);
   return stream == exec::Stream::err ? files.err : files.out;
 }
 
@@ -104,6 +105,11 @@ Result<void> explain_nothing(const App& app, const report::JobNow& now, exec::St
 Result<void> print_stream(const App& app, const report::JobNow& now, const LogsOptions& options) {
   const exec::Stream stream = stream_of(options);
   report::OutputReader reader;
+  if (now.output.nodes > 1 && !options.rank) {
+    const auto outputs = outputs_of(now.output, std::nullopt);
+    TORC_ASSIGN(const bool any, print_ranks(app, reader, outputs, stream, options.tail));
+    return any ? Result<void>() : explain_nothing(app, now, stream, false);
+  }
   TORC_ASSIGN(const auto found, reader.read(now.output, stream, 0, 0));
   if (!found || found->size == 0) return explain_nothing(app, now, stream, found.has_value());
   if (options.tail) {
@@ -115,13 +121,15 @@ Result<void> print_stream(const App& app, const report::JobNow& now, const LogsO
 }
 
 Result<void> print_path(const App& app, const report::JobNow& now, const LogsOptions& options) {
-  Path path = file_of(now.output, stream_of(options));
-  if (path.empty()) {
-    return usage(fmt::format("the output of '{}' is packed into one file with that of others",
-                             printable(now.name)),
-                 "`torc logs NAME` prints it, `torc logs export DIR` writes it to files");
+  for (const report::AttemptOutput& output : outputs_of(now.output, options.rank)) {
+    const Path path = file_of(output, stream_of(options));
+    if (path.empty()) {
+      return usage(fmt::format("the output of '{}' is packed into one file with that of others",
+                               printable(now.name)),
+                   "`torc logs NAME` prints it, `torc logs export DIR` writes it to files");
+    }
+    say(app.out, "{}\n", path.string());
   }
-  say(app.out, "{}\n", path.string());
   return {};
 }
 
@@ -137,15 +145,34 @@ Result<nlohmann::ordered_json> stream_json(report::OutputReader& reader,
       {"size_bytes", json_if(found.has_value(), found ? found->size : 0)}};
 }
 
-Result<void> print_json(const App& app, const report::JobNow& now) {
+// Of a job that runs on several nodes: of each, or of the rank that was asked for.
+Result<nlohmann::ordered_json> ranks_json(report::OutputReader& reader,
+                                          const report::AttemptOutput& output,
+                                          std::optional<std::uint32_t> rank) {
+  auto ranks = nlohmann::ordered_json::array();
+  if (output.nodes < 2) return ranks;
+  const std::vector<std::string> nodes = report::nodes_of(output);
+  for (const report::AttemptOutput& one : outputs_of(output, rank)) {
+    TORC_ASSIGN(auto out, stream_json(reader, one, exec::Stream::out));
+    TORC_ASSIGN(auto err, stream_json(reader, one, exec::Stream::err));
+    ranks.push_back({{"rank", one.rank},
+                     {"node_name", json_if(one.rank < nodes.size(),
+                                           one.rank < nodes.size() ? nodes[one.rank] : "")},
+                     {"stdout", std::move(out)},
+                     {"stderr", std::move(err)}});
+  }
+  return ranks;
+}
+
+Result<void> print_json(const App& app, const report::JobNow& now,
+                        std::optional<std::uint32_t> rank) {
   report::OutputReader reader;
   TORC_ASSIGN(auto out, stream_json(reader, now.output, exec::Stream::out));
   TORC_ASSIGN(auto err, stream_json(reader, now.output, exec::Stream::err));
-  const nlohmann::ordered_json json = {{"job_id", raw(now.output.job)},
-                                       {"job", now.name},
-                                       {"attempt", now.output.attempt},
-                                       {"stdout", std::move(out)},
-                                       {"stderr", std::move(err)}};
+  TORC_ASSIGN(auto ranks, ranks_json(reader, now.output, rank));
+  const nlohmann::ordered_json json = {
+      {"job_id", raw(now.output.job)}, {"job", now.name},          {"attempt", now.output.attempt},
+      {"stdout", std::move(out)},      {"stderr", std::move(err)}, {"ranks", std::move(ranks)}};
   say(app.out, "{}\n", report::json_text(json));
   return {};
 }
@@ -202,8 +229,10 @@ Result<void> print_one(const App& app, store::Store& store, const std::string& n
   TORC_ASSIGN(std::optional<report::JobNow> now, report::look_at_job(store, book, name));
   if (!now) return workflow::no_such_job(name);
   TORC_TRY(choose(*now, name, options.attempt));
+  TORC_TRY(check_rank(*now, options.rank));
+  report::choose_rank(now->output, options.rank.value_or(0));
   if (options.recovery) return print_recovery(app, *now, options);
-  if (options.json) return print_json(app, *now);
+  if (options.json) return print_json(app, *now, options.rank);
   const exec::Stream stream = stream_of(options);
   if (!report::is_kept(now->output.stdio.mode, stream)) {
     return usage(fmt::format("the {} of '{}' is not kept (its stdio mode)", name_of(stream), name),
@@ -225,7 +254,8 @@ Result<Exit> run(const App& app, const LogsOptions& options) {
   }
   TORC_ASSIGN(auto where, locate_store_and_name(app, options.words));
   TORC_ASSIGN(const auto store, store::Store::open(app.world, where.store, store::Tuning{}));
-  if (options.follow) return follow(app, *store, where.name, stream_of(options), options.attempt);
+  if (options.follow)
+    return follow(app, *store, where.name, stream_of(options), options.attempt, options.rank);
   TORC_TRY(print_one(app, *store, where.name, options));
   return Exit::ok;
 }
@@ -249,10 +279,16 @@ void add_logs(Command& c) {
              "what the recovery script printed after the attempt (default: the newest with one)");
   const Flag attempt =
       c.option("--attempt", o.attempt, "of this attempt (default: the newest)").value("N");
+  const Flag rank = c.option("--rank", o.rank,
+                             "of a job with launch: all: only what it printed on the node of this "
+                             "rank")
+                        .value("N");
   const Flag path = c.flag("--path", o.path_only, "print the file's path instead");
   const Flag json = c.flag("--json", o.json, "paths and sizes, machine-readable");
   for (const Flag other : {tail, recovery, path, json}) follow.excludes(other);
-  for (const Flag other : {err, follow, recovery, attempt, path, json}) failed.excludes(other);
+  rank.excludes(recovery);
+  for (const Flag other : {err, follow, recovery, attempt, rank, path, json})
+    failed.excludes(other);
   add_logs_export(c.add("export"));
   c.run([&o](const App& app) { return run(app, o); });
 }

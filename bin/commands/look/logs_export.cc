@@ -57,7 +57,10 @@ class Exporter {
         const bool twice =
             stream == exec::Stream::err && now.output.stdio.mode == spec::StdioMode::combined;
         if (twice || !report::is_kept(now.output.stdio.mode, stream)) continue;
-        TORC_TRY(write_stream(now.output, stream, stem));
+        for (const report::AttemptOutput& output : outputs_of(now.output, std::nullopt)) {
+          const std::string node = output.rank == 0 ? "" : fmt::format("%node{}", output.rank);
+          TORC_TRY(write_stream(output, stream, stem + node));
+        }
       }
     }
     if (files_ > before) ++jobs_;

@@ -25,6 +25,11 @@ constexpr std::array<std::uint32_t, 256> make_table() {
   return table;
 }
 
+std::string middle_of_own(AttemptKey key) {
+  const std::string node = key.rank == 0 ? "" : fmt::format("node{}.", key.rank);
+  return fmt::format(".job{}.{}.{}", key.job, key.attempt, node);
+}
+
 }  // namespace
 
 std::uint32_t checksum(std::string_view bytes) {
@@ -42,7 +47,9 @@ std::string_view to_string(Stream stream) {
 std::string encode(const PackedRecord& record) {
   Encoder body;
   body.u8(static_cast<std::uint8_t>(record.kind)).u8(static_cast<std::uint8_t>(record.stream));
-  body.u8(0).u8(0).be64(record.key.job).be32(record.key.attempt);
+  body.u8(static_cast<std::uint8_t>(record.key.rank >> 8U));
+  body.u8(static_cast<std::uint8_t>(record.key.rank & 0xFFU));
+  body.be64(record.key.job).be32(record.key.attempt);
   body.be64(record.place).be32(record.length);
   Encoder out;
   out.be32(checksum(body.bytes())).raw(body.bytes());
@@ -56,7 +63,8 @@ std::optional<PackedRecord> decode_packed(std::string_view bytes) {
   PackedRecord record;
   const std::uint8_t kind = in.u8();
   const std::uint8_t stream = in.u8();
-  in.raw(2);
+  const unsigned high = in.u8();
+  record.key.rank = static_cast<std::uint16_t>(high << 8U | in.u8());
   record.kind = static_cast<PackedRecord::Kind>(kind);
   record.stream = static_cast<Stream>(stream);
   record.key.job = in.be64();
@@ -80,7 +88,7 @@ std::filesystem::path PackedNames::scratch(std::uint32_t slot, Stream stream) co
 }
 
 std::filesystem::path PackedNames::own(AttemptKey key, Stream stream) const {
-  return directory / fmt::format("{}.job{}.{}.{}", worker, key.job, key.attempt, to_string(stream));
+  return directory / fmt::format("{}{}{}", worker, middle_of_own(key), to_string(stream));
 }
 
 std::filesystem::path packed_directory(const std::filesystem::path& output_directory) {
@@ -95,8 +103,11 @@ std::optional<std::uint64_t> worker_of_index(std::string_view file_name) {
 std::optional<std::uint64_t> worker_of_own(std::string_view file_name, AttemptKey key) {
   const auto dot = file_name.find('.');
   if (dot == std::string_view::npos) return std::nullopt;
-  const std::string rest = fmt::format(".job{}.{}.", key.job, key.attempt);
-  if (!file_name.substr(dot).starts_with(rest)) return std::nullopt;
+  const std::string_view rest = file_name.substr(dot);
+  const auto is_of = [&](Stream stream) {
+    return rest == middle_of_own(key).append(to_string(stream));
+  };
+  if (!is_of(Stream::out) && !is_of(Stream::err)) return std::nullopt;
   return whole_number<std::uint64_t>(file_name.substr(0, dot));
 }
 

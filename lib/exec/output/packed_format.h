@@ -18,10 +18,12 @@ inline constexpr Stream kStreams[] = {Stream::out, Stream::err};
 
 [[nodiscard]] std::string_view to_string(Stream stream);  // as file names end: "out", "err"
 
-// One attempt of one job of a workflow.
+// One attempt of one job of a workflow; of one that runs on several nodes what it is on one of
+// them.
 struct AttemptKey {
   std::uint64_t job = 0;
   std::uint32_t attempt = 0;
+  std::uint16_t rank = 0;
   auto operator<=>(const AttemptKey&) const = default;
 };
 
@@ -57,7 +59,7 @@ struct PackedNames {
 [[nodiscard]] std::filesystem::path packed_directory(const std::filesystem::path& output_directory);
 // The worker whose index has this file name; nullopt: it is no index.
 [[nodiscard]] std::optional<std::uint64_t> worker_of_index(std::string_view file_name);
-// The worker that wrote a file of this name for this attempt alone.
+// The worker that wrote a file of this name for this attempt (and rank) alone.
 [[nodiscard]] std::optional<std::uint64_t> worker_of_own(std::string_view file_name,
                                                          AttemptKey key);
 

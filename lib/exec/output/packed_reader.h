@@ -49,7 +49,7 @@ class PackedReader {
   };
   struct KeyHash {
     std::size_t operator()(const AttemptKey& key) const {
-      const std::uint64_t words[] = {key.job, key.attempt};
+      const std::uint64_t words[] = {key.job, std::uint64_t{key.rank} << 32U | key.attempt};
       return hash64(std::as_bytes(std::span(words)));
     }
   };

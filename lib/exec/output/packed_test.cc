@@ -239,6 +239,36 @@ TEST(Packed, the_newest_worker_that_had_an_attempt_is_found) {
   EXPECT_FALSE(PackedWriter::create(disk, {here.path(), 7}, Coherence::ordered).ok());
 }
 
+TEST(Packed, ranks_of_an_attempt_are_told_apart) {
+  const TempDirectory here;
+  PosixOutputDisk disk{here.path()};
+  const std::uint16_t ranks[] = {0, 1, 300};
+  for (const std::uint16_t rank : ranks) {
+    auto writer = PackedWriter::create(disk, {here.path(), 10U + rank}, Coherence::ordered);
+    ASSERT_TRUE(writer.ok());
+    const auto place = *(*writer)->begin({1, 1, rank});
+    write_as_job(place.out, "rank " + std::to_string(rank));
+    write_as_job(place.err, "err " + std::to_string(rank));
+    ASSERT_EQ(ftruncate(place.err, PackedWriter::kLargest + 1), 0);  // it gets a file of its own
+    ASSERT_TRUE((*writer)->end(place.slot, Keep::yes).ok());
+  }
+  PackedReader reader(here.path().parent_path(), here.path());
+  for (const std::uint16_t rank : ranks) {
+    const AttemptKey key{1, 1, rank};
+    const std::string text = std::to_string(rank);
+    EXPECT_EQ(*reader.worker_of(key), std::optional<std::uint64_t>(10U + rank));
+    EXPECT_EQ(read_all(here.path(), key, Stream::out, 10U + rank), "rank " + text);
+    EXPECT_TRUE(read_all(here.path(), key, Stream::err, 10U + rank).starts_with("err " + text));
+  }
+  // By the name of such a file alone.
+  for (const std::uint16_t rank : ranks)
+    std::filesystem::remove(PackedNames{here.path(), 10U + rank}.index());
+  PackedReader late(here.path().parent_path(), here.path());
+  for (const std::uint16_t rank : ranks)
+    EXPECT_EQ(*late.worker_of({1, 1, rank}), std::optional<std::uint64_t>(10U + rank));
+  EXPECT_EQ(*late.worker_of({1, 1, 3}), std::nullopt);
+}
+
 TEST(Packed, a_damaged_record_hides_no_other) {
   const TempDirectory here;
   PosixOutputDisk disk{here.path()};

@@ -83,6 +83,27 @@ bool needs_shell(const std::vector<std::string>& words) {
 
 }  // namespace
 
+std::vector<std::string> shell_of(std::string_view line) {
+  constexpr std::string_view kShells[] = {"sh", "bash", "dash", "ksh", "zsh"};
+  const auto end = line.find('\n');
+  const std::vector<std::string> usual = {"/bin/sh", "-c"};
+  if (!line.starts_with("#!") || end == std::string_view::npos) return usual;
+  auto words = split(line.substr(2, end - 2));
+  if (!words || words->empty() || !words->front().starts_with('/')) return usual;
+  const auto name = [&](std::size_t i) {
+    const std::string& word = (*words)[i];
+    return std::string_view(word).substr(word.rfind('/') + 1);
+  };
+  const std::size_t shell = name(0) == "env" && words->size() > 1 ? 1 : 0;
+  if (std::ranges::find(kShells, name(shell)) == std::end(kShells)) return usual;
+  const bool only_options =
+      std::all_of(words->begin() + static_cast<std::ptrdiff_t>(shell) + 1, words->end(),
+                  [](const std::string& w) { return w.size() > 1 && w[0] == '-' && w[1] != '-'; });
+  if (!only_options) return usual;
+  words->emplace_back("-c");
+  return *std::move(words);
+}
+
 std::vector<std::string> argv_of(const std::string& line) {
   // A block of YAML ends with a newline, which separates nothing.
   std::string_view text = line;
@@ -92,7 +113,9 @@ std::vector<std::string> argv_of(const std::string& line) {
     auto words = split(text.substr(first, last - first + 1));
     if (words && !needs_shell(*words)) return *std::move(words);
   }
-  return {"/bin/sh", "-c", line};
+  std::vector<std::string> words = shell_of(line);
+  words.push_back(line);
+  return words;
 }
 
 std::string_view to_string(StartStep step) {

@@ -53,9 +53,14 @@ struct Command : RunTerms {
   std::vector<std::string> step;
 };
 
-// The words of a command that needs no shell, or {"/bin/sh", "-c", line}. No shell is needed when
-// the line has no character with a meaning to it beyond blanks and simple quotes, and its first
-// word is no builtin or keyword
+// How the shell is called that runs the line: {"/bin/sh", "-c"}, unless its first line is that of a
+// script, and names another one: of "#!/bin/bash -e" {"/bin/bash", "-e", "-c"}. Those that take a
+// script by -c, and mean the same by it, count as shells: sh, bash, dash, ksh, zsh.
+[[nodiscard]] std::vector<std::string> shell_of(std::string_view line);
+
+// The words of a command that needs no shell, or those of shell_of() and the line. No shell is
+// needed when the line has no character with a meaning to it beyond blanks and simple quotes, and
+// its first word is no builtin or keyword
 // (`true`, `false` and plain `echo` are run as the programs of that name, which do the same).
 [[nodiscard]] std::vector<std::string> argv_of(const std::string& line);
 

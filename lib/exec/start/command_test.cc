@@ -58,6 +58,26 @@ TEST(Argv, true_false_and_echo_are_programs_unless_a_builtin_would_differ) {
   }
 }
 
+TEST(Argv, a_first_line_of_a_script_names_the_shell) {
+  const auto shell = [](const std::string& first) {
+    const std::string line = first + "\necho $0";
+    Words words = argv_of(line);
+    EXPECT_EQ(words.back(), line);
+    words.pop_back();
+    return words;
+  };
+  EXPECT_EQ(shell("#!/bin/bash"), (Words{"/bin/bash", "-c"}));
+  EXPECT_EQ(shell("#! /usr/bin/bash -e -u "), (Words{"/usr/bin/bash", "-e", "-u", "-c"}));
+  EXPECT_EQ(shell("#!/usr/bin/env bash"), (Words{"/usr/bin/env", "bash", "-c"}));
+  EXPECT_EQ(shell("#!/bin/zsh"), (Words{"/bin/zsh", "-c"}));
+  // What is no shell, or would read -c otherwise.
+  for (const std::string first :
+       {"#!/usr/bin/python3", "#!bash", "#!", "#!/bin/bash -- x", "#!/bin/bash script",
+        "#!/usr/bin/env", "# !/bin/bash", "#!/bin/$X"})
+    EXPECT_EQ(shell(first), (Words{"/bin/sh", "-c"})) << first;
+  EXPECT_EQ(argv_of("#!/bin/bash"), (Words{"/bin/sh", "-c", "#!/bin/bash"}));
+}
+
 // The words that /bin/sh makes of each line, by a function `prog` that prints them.
 std::vector<Words> words_by_shell(const std::vector<std::string>& lines) {
   std::string script =

@@ -52,6 +52,15 @@ std::vector<JobDependencies::Upstream> JobDependencies::upstreams_of(std::size_t
                                entry.place_of("depends_on_regexes", i)};
     take(names_.expression(expression), expression.place, false, Condition::afterok);
   }
+  for (std::size_t i = 0; i < entry.input_datasets.size(); ++i) {
+    for (std::size_t o = 0; o < workflow_.jobs.size(); ++o) {
+      const std::vector<std::string>& outputs = workflow_.jobs[o].output_datasets;
+      if (std::ranges::find(outputs, entry.input_datasets[i]) == outputs.end()) continue;
+      RangeMap writers;
+      writers.push({{jobs_[o].first, jobs_[o].count}});
+      take(std::move(writers), entry.place_of("input_datasets", i), false, Condition::afterok);
+    }
+  }
   if (after_ != 0) {
     RangeMap spawner;
     spawner.push({{after_, 1}});

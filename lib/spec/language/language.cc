@@ -34,6 +34,7 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::workflow, .name = "env", .type = Type::environment, .about = "environment of every job"},
     {.where = Where::workflow, .name = "jobs", .type = Type::maps, .required = true, .child = Where::job, .about = "what to run"},
     {.where = Where::workflow, .name = "files", .type = Type::maps, .child = Where::file, .about = "files that jobs read and write; they order the jobs"},
+    {.where = Where::workflow, .name = "datasets", .type = Type::maps, .child = Where::dataset, .about = "directories that several jobs fill together; who reads one waits for all of them"},
     {.where = Where::workflow, .name = "user_data", .type = Type::maps, .child = Where::user_data, .about = "small JSON values that jobs read and write with torc data"},
     {.where = Where::workflow, .name = "resource_requirements", .type = Type::maps, .child = Where::resources, .about = "named sets of what a job needs"},
     {.where = Where::workflow, .name = "failure_handlers", .type = Type::maps, .child = Where::failure_handler, .about = "what to do when a job fails"},
@@ -89,6 +90,8 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::job, .name = "output_files", .type = Type::names, .about = "names of files that it writes"},
     {.where = Where::job, .name = "input_file_regexes", .type = Type::names, .about = "the same, by RE2 expressions"},
     {.where = Where::job, .name = "output_file_regexes", .type = Type::names, .about = "the same, by RE2 expressions"},
+    {.where = Where::job, .name = "input_datasets", .type = Type::names, .about = "names of datasets; all jobs that write into them complete before"},
+    {.where = Where::job, .name = "output_datasets", .type = Type::names, .about = "names of datasets that it writes into, beside others"},
     {.where = Where::job, .name = "input_user_data", .type = Type::names, .about = "names of user data; their writers complete before"},
     {.where = Where::job, .name = "output_user_data", .type = Type::names, .about = "names of user data that it writes"},
     {.where = Where::job, .name = "input_user_data_regexes", .type = Type::names, .about = "the same, by RE2 expressions"},
@@ -117,6 +120,12 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::file, .name = "use_parameters_file", .type = Type::boolean, .about = "takes the columns of the workflow's parameters_file; false"},
     {.where = Where::file, .name = "identifier", .type = Type::word, .support = kIgnored, .about = "no command of this version writes it"},
     {.where = Where::file, .name = "st_mtime", .type = Type::any, .support = kIgnored, .about = "the time of the file itself counts"},
+
+    // A dataset.
+    {.where = Where::dataset, .name = "name", .type = Type::word, .required = true, .about = "unique in the workflow"},
+    {.where = Where::dataset, .name = "path", .type = Type::word, .required = true, .about = "of the directory, for you: nothing is looked up there"},
+    {.where = Where::dataset, .name = "description", .type = Type::prose, .about = "kept for you"},
+    {.where = Where::dataset, .name = "hash_mode", .type = Type::choice, .support = kIgnored, .choices = "manifest content none", .about = "what a dataset holds is not compared; `torc reinit` looks at files"},
 
     // A set of resource requirements, all of one node.
     {.where = Where::resources, .name = "name", .type = Type::word, .required = true},
@@ -250,6 +259,7 @@ constexpr std::string_view kWithArticle[] = {"the workflow",
                                              "resource_monitor",
                                              "a part of resource_monitor",
                                              "depends",
+                                             "a dataset",
                                              "an addition to a workflow",
                                              "this"};
 constexpr std::string_view kSchemaNames[] = {"workflow",
@@ -268,7 +278,8 @@ constexpr std::string_view kSchemaNames[] = {"workflow",
                                              "lease",
                                              "resource_monitor",
                                              "resource_monitor_part",
-                                             "depends"};
+                                             "depends",
+                                             "dataset"};
 
 }  // namespace
 

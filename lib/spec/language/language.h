@@ -31,6 +31,7 @@ enum class Where : std::uint8_t {
   monitor,
   monitor_part,
   depends,
+  dataset,
   addition,  // to a workflow in a store: some keys of the workflow
   none
 };

@@ -154,6 +154,7 @@ struct JobEntry : Entry {
   std::vector<std::pair<Condition, std::string>> depends;  // names, each with its condition
   std::vector<std::string> input_files, output_files;
   std::vector<std::string> input_file_regexes, output_file_regexes;
+  std::vector<std::string> input_datasets, output_datasets;
   std::vector<std::string> input_user_data, output_user_data;
   std::vector<std::string> input_user_data_regexes, output_user_data_regexes;
   std::optional<Stdio> stdio;   // none: the workflow's
@@ -180,6 +181,12 @@ struct FileEntry : Entry {
 struct UserDataEntry : Entry {
   std::string data;  // JSON text, whose texts may hold placeholders; empty: nothing yet
   bool is_ephemeral = false;
+};
+
+// A directory that many jobs may write into. It only orders them.
+struct Dataset {
+  std::string name;
+  Place place;  // of its name
 };
 
 struct SlurmScheduler : Placed {
@@ -299,6 +306,7 @@ struct Workflow : RunSettings {
   std::vector<std::pair<std::string, std::string>> slurm_defaults;  // sbatch long option, value
   std::map<std::string, Place> slurm_default_places;                // by option
   std::vector<UserDataEntry> user_data;
+  std::vector<Dataset> datasets;
   std::vector<FailureHandler> failure_handlers;
   std::vector<Action> actions;
   std::vector<Limit> limits;

@@ -75,6 +75,27 @@ jobs:
   EXPECT_EQ(needs(4), (Resources{1, 0, 1, mebibytes(1), 5h, 0s, 1h}));
 }
 
+TEST(ExpandExamples, who_reads_a_dataset_waits_for_all_that_write_into_it) {
+  const Jobs jobs = jobs_of_example(R"(
+name: w
+datasets:
+  - {name: parts, path: out/parts/, hash_mode: content, description: of all}
+  - {name: raw, path: raw/}
+jobs:
+  - {name: "part_{i}", command: x, output_datasets: parts, parameters: {i: "1:3"}}
+  - {name: extra, command: x, input_datasets: [raw], output_datasets: [parts]}
+  - {name: "join_{i}", command: x, input_datasets: [parts, raw], parameters: {i: "1:2"}}
+  - {name: tidy, command: x, input_datasets: parts, output_datasets: parts}
+)");
+  const Names writers{"part_1", "part_2", "part_3", "extra"};
+  EXPECT_EQ(jobs.upstream("tidy"), writers);
+  Names all = writers;
+  all.push_back("tidy");
+  EXPECT_EQ(jobs.upstream("join_1"), all);
+  EXPECT_EQ(jobs.upstream("join_2"), all);
+  EXPECT_TRUE(jobs.upstream("extra").empty());
+}
+
 TEST(ExpandExamples, one_job_on_four_nodes) {
   Workflow w;
   w.resource_requirements = {

@@ -93,6 +93,41 @@ wf.yaml:6:53: warning: 'a' starts where 10 min are left and has no checkpoint_ex
       |                                                     ^~~~~
       = give it a checkpoint_exit_code, or leave min_time out
 )"},
+    {"datasets", R"(
+name: w
+datasets:
+  - {name: parts, path: out/, hash_mode: all}
+  - {name: parts, path: other/}
+  - {name: nowhere}
+jobs:
+  - {name: a, command: b, output_datasets: [parts], input_datasets: [prats]}
+  - {name: "c_{i}", command: d, output_datasets: ["x_{i}"], parameters: {i: "1:2"}}
+)", R"(
+wf.yaml:3:31: note: 'hash_mode' has no effect here
+    3 |   - {name: parts, path: out/, hash_mode: all}
+      |                               ^~~~~~~~~
+      = what a dataset holds is not compared; `torc reinit` looks at files
+wf.yaml:3:42: error: 'hash_mode' cannot be 'all'
+    3 |   - {name: parts, path: out/, hash_mode: all}
+      |                                          ^~~
+      = one of manifest, content, none
+wf.yaml:4:12: error: the dataset 'parts' is defined twice
+    4 |   - {name: parts, path: other/}
+      |            ^~~~~
+      = rename one; the other is in line 3
+wf.yaml:5:5: error: dataset 'nowhere' has no 'path'
+    5 |   - {name: nowhere}
+      |     ^
+      = add 'path: …'
+wf.yaml:7:70: error: no dataset is called 'prats'
+    7 |   - {name: a, command: b, output_datasets: [parts], input_datasets: [prats]}
+      |                                                                      ^~~~~
+      = did you mean 'parts'?
+wf.yaml:8:51: error: no dataset is called 'x_{i}'
+    8 |   - {name: "c_{i}", command: d, output_datasets: ["x_{i}"], parameters: {i: "1:2"}}
+      |                                                   ^~~~~~~
+      = define it under datasets
+)"},
     {"times_of_a_job_itself", R"(
 name: w
 resource_requirements:

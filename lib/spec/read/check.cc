@@ -195,6 +195,17 @@ void check_launch(const Session& session, const JobEntry& job, std::uint32_t nod
   }
 }
 
+// Slurm gives a step whole GPUs.
+void check_gpus_of_step(const Session& session, const JobEntry& job, const Resources& needed) {
+  for (const Amount& a : needed.named) {
+    if (!is_gpu(a.name) || a.thousandths >= kWhole) continue;
+    session.report.error(job.place_of_need({"num_gpus", "gpus", "resources"}),
+                         fmt::format("{} of {} is no part of a step of Slurm",
+                                     show_thousandths(a.thousandths), torc::quoted(a.name)),
+                         "ask for whole GPUs, or use mode: direct or auto, where jobs share them");
+  }
+}
+
 void check_launcher(const Session& session, const JobEntry& job) {
   for (const auto& [key, text] : {std::pair("invocation_script", &job.invocation_script),
                                   std::pair("command", &job.command)}) {
@@ -259,7 +270,14 @@ void check_references(const Session& session, const Workflow& workflow) {
                        "resource_requirements");
   Unknown no_scheduler("scheduler", "slurm_schedulers", "scheduler");
   Unknown no_handler("failure handler", "failure_handlers", "failure_handler");
+  const auto datasets = index(session, workflow.datasets, "the dataset");
+  Unknown no_dataset("dataset", "datasets", "input_datasets");
   for (const JobEntry& job : workflow.jobs) {
+    for (const auto& [key, names] : {std::pair("input_datasets", &job.input_datasets),
+                                     std::pair("output_datasets", &job.output_datasets)}) {
+      for (std::size_t i = 0; i < names->size(); ++i)
+        (void)no_dataset.look_up(datasets, (*names)[i], job.place_of(key, i));
+    }
     // One for all jobs of an entry: parameters are not filled in.
     (void)no_handler.look_up(handlers, job.failure_handler, job.place_of("failure_handler"));
     const ResourceRequirements* set =
@@ -285,6 +303,7 @@ void check_references(const Session& session, const Workflow& workflow) {
   check_limits(session, workflow);
   check_times(session, workflow);
   no_resources.report(session);
+  no_dataset.report(session);
   no_scheduler.report(session);
   no_handler.report(session);
 }

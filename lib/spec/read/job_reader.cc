@@ -150,6 +150,8 @@ JobEntry read_job(const Session& session, const Node& map) {
   job.output_files = reader.words("output_files");
   job.input_file_regexes = reader.words("input_file_regexes");
   job.output_file_regexes = reader.words("output_file_regexes");
+  job.input_datasets = reader.words("input_datasets");
+  job.output_datasets = reader.words("output_datasets");
   job.input_user_data = reader.words("input_user_data");
   job.output_user_data = reader.words("output_user_data");
   job.input_user_data_regexes = reader.words("input_user_data_regexes");
@@ -182,6 +184,11 @@ JobEntry read_job(const Session& session, const Node& map) {
   job.sound = own.sound && reader.has("name");
   if (own.complete && !check_job_placeholders(reader, job.parameters)) job.sound = false;
   return job;
+}
+
+Dataset read_dataset(const Session& session, const Node& map) {
+  const MapReader reader(session, map, Where::dataset);
+  return {reader.name(), reader.name_place()};
 }
 
 FileEntry read_file(const Session& session, const Node& map) {

@@ -25,6 +25,7 @@ class ExistingWorkflow;
 // their own.
 void override_stdio(const Session& session, const Node& execution, std::vector<JobEntry>& jobs);
 
+[[nodiscard]] Dataset read_dataset(const Session& session, const Node& map);
 [[nodiscard]] UserDataEntry read_user_data(const Session& session, const Node& map);
 [[nodiscard]] Action read_action(const Session& session, const Node& map);
 [[nodiscard]] FailureHandler read_failure_handler(const Session& session, const Node& map);

@@ -79,6 +79,7 @@ Workflow read_workflow(Session& session, const Node& root) {
   w.sort = reader.choice<SortMethod>("jobs_sort_method");
   w.files = read_all<FileEntry>(reader, "files", Where::file, read_file);
   w.user_data = read_all<UserDataEntry>(reader, "user_data", Where::user_data, read_user_data);
+  w.datasets = read_all<Dataset>(reader, "datasets", Where::dataset, read_dataset);
   w.failure_handlers = read_all<FailureHandler>(reader, "failure_handlers", Where::failure_handler,
                                                 read_failure_handler);
   w.actions = read_all<Action>(reader, "actions", Where::action, read_action);

@@ -14,6 +14,7 @@
 
 #include "lib/base/file/beneath.h"
 #include "lib/base/text/quote.h"
+#include "lib/exec/start/command.h"
 #include "lib/slurm/job_share.h"
 #include "lib/spec/text/command_line.h"
 #include "lib/worker/jobs/gang_tag.h"
@@ -38,11 +39,11 @@ struct Paths {
 };
 
 Paths paths_of(const claim::GangPart& part, const GangTerms& terms) {
-  const auto named = [&](const char* name) {
+  const auto named = [&](std::string_view name) {
     const std::string own = part.rank == 0 ? "" : fmt::format(".{}", part.rank);
     return fmt::format("{}/{}{}", terms.directory, name, own);
   };
-  return {named("hosts"), named("hosts.openmpi"), named("hosts.mpich"), named("agent"),
+  return {named(kHostsFile), named("hosts.openmpi"), named("hosts.mpich"), named("agent"),
           named("hosts.slurm")};
 }
 
@@ -186,7 +187,7 @@ std::string step_line(const std::string& line, const claim::GangPart& part, cons
       stem);
   if (!binds) text += " --cpu-bind=none";
   if (!mpi.empty()) text += " --mpi=" + shell_word(mpi);
-  return text + " /bin/sh -c " + shell_quote(line);
+  return text + fmt::format(" {} {}", fmt::join(exec::shell_of(line), " "), shell_quote(line));
 }
 
 std::uint16_t free_port() {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/base/quantities.h"
@@ -30,6 +31,7 @@ struct GangTerms {
 // How many processes of it belong on each node.
 [[nodiscard]] std::uint32_t slots_of(const GangTerms& terms);
 
+inline constexpr std::string_view kHostsFile = "hosts";
 struct GangFile {
   std::string path;
   std::string text;

@@ -94,12 +94,17 @@ Path recovery_file(const Path& output_dir, JobId id, std::uint32_t attempt) {
   return output_stem(output_dir, id, attempt) + ".recovery";
 }
 
+Path attempt_directory(const Path& output_dir, JobId id, std::uint32_t attempt) {
+  return output_stem(output_dir.string(), id, attempt) + ".d";
+}
+
 OutputFiles output_files(const std::string& output_dir, JobId id, std::uint32_t attempt,
-                         spec::StdioMode mode) {
+                         spec::StdioMode mode, std::uint32_t rank) {
   using spec::StdioMode;
   OutputFiles files;
   if (mode == StdioMode::none || mode == StdioMode::packed) return files;
-  const std::string stem = output_stem(output_dir, id, attempt);
+  std::string stem = output_stem(output_dir, id, attempt);
+  if (rank != 0) stem += fmt::format(".node{}", rank);
   if (mode != StdioMode::no_stdout) files.out = stem + ".out";
   if (mode != StdioMode::no_stderr)
     files.err = mode == StdioMode::combined ? files.out : stem + ".err";
@@ -186,7 +191,11 @@ std::vector<std::string> JobPreparer::step_of(const claim::Requirement& need,
   shape.name = name_of_attempt(token);
   shape.cpus = need.cpus;
   if (need.memory > spec::ResourceRequirements{}.memory) shape.memory = need.memory;
-  if (!machine_.gpus.empty()) shape.gpus = need.gpus;
+  if (!machine_.gpus.empty()) {
+    const Amount* any = find_amount(need.named, kGpus);
+    const bool all = any != nullptr && any->thousandths == kAllThereIs;
+    shape.gpus = all ? static_cast<std::uint32_t>(machine_.gpus.size()) : gpu_count(need);
+  }
   shape.binds = settings_.run.execution.enable_cpu_bind;
   return slurm::step_options(shape);
 }
@@ -222,7 +231,7 @@ Result<void> JobPreparer::join_gang(PreparedJob& job, const claim::GangPart& par
   terms.cpus = job.need.cpus;
   if (job.need.memory > spec::ResourceRequirements{}.memory) terms.memory = job.need.memory;
   terms.workflow_id = workflow_id_;
-  terms.directory = output_stem(output_dir_.string(), token.job, token.attempt) + ".d";
+  terms.directory = attempt_directory(output_dir_, token.job, token.attempt).string();
   terms.in_slurm = in_slurm_;
   terms.allocation_nodes = allocation_nodes_;
   TORC_TRY(write_gang_files(gang_files(part, terms), output_root(umask)));
@@ -250,13 +259,8 @@ Result<void> JobPreparer::join_gang(PreparedJob& job, const claim::GangPart& par
                              execution.enable_cpu_bind);
   }
   if (makes_steps_ && job.launch.on == spec::LaunchOn::all) command.step = step_of(job.need, token);
-  if (part.rank == 0) return {};
-  // Its output is beside that of the head.
-  for (std::string* file : {&job.files.out, &job.files.err}) {
-    const std::string end = fmt::format(".node{}", part.rank);
-    const std::size_t dot = file->rfind('.');
-    if (!file->empty() && !file->substr(0, dot).ends_with(end)) file->insert(dot, end);
-  }
+  job.rank = part.rank;
+  job.files = output_files(output_dir_, token.job, token.attempt, job.stdio.mode, part.rank);
   command.stdout_path = job.files.out;
   command.stderr_path = job.files.err;
   return {};
@@ -337,8 +341,8 @@ std::optional<PreparedJob> JobPreparer::prepare(workflow::RecipeBook& book,
   env.push_back(fmt::format("TORC_ATTEMPT_ID={}", grant.token.attempt));
   env.push_back(fmt::format("TORC_CLAIM_ID={}", grant.token.claim));
   env.push_back(
-      fmt::format("TORC_ATTEMPT_DIR={}.d",
-                  output_stem(output_dir_.string(), grant.token.job, grant.token.attempt)));
+      fmt::format("TORC_ATTEMPT_DIR={}",
+                  attempt_directory(output_dir_, grant.token.job, grant.token.attempt).string()));
   env.push_back(fmt::format("TORC_NUM_CPUS={}", prepared.need.cpus));
   env.push_back(fmt::format("TORC_NUM_GPUS={}", gpu_count(prepared.need)));
   env.push_back(fmt::format("TORC_MEMORY_BYTES={}", prepared.need.memory.value));

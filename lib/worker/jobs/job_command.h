@@ -32,12 +32,17 @@ inline constexpr std::uint32_t kCrashLimit = 5;
 // may write, too, or the directory that the user has named, where files are made with the user's
 // own `umask` (sharing.h).
 [[nodiscard]] exec::OutputRoot output_root(const Path& store, const Path& output_dir, mode_t umask);
+// Of the command on the node of a rank, where each node runs it (`launch: all`): those of rank 0
+// are the job's, those of the others lie beside them.
 struct OutputFiles {
   std::string out;  // empty: not kept
   std::string err;  // equal to `out` when combined
 };
 [[nodiscard]] OutputFiles output_files(const std::string& output_dir, JobId id,
-                                       std::uint32_t attempt, spec::StdioMode mode);
+                                       std::uint32_t attempt, spec::StdioMode mode,
+                                       std::uint32_t rank = 0);
+// The attempt's own directory: TORC_ATTEMPT_DIR.
+[[nodiscard]] Path attempt_directory(const Path& output_dir, JobId id, std::uint32_t attempt);
 // Of the recovery script that was run after the attempt, beside its output.
 [[nodiscard]] Path recovery_file(const Path& output_dir, JobId id, std::uint32_t attempt);
 
@@ -54,6 +59,7 @@ struct JobFiles {
 // A claimed job, ready to start.
 struct PreparedJob {
   claim::Grant grant;
+  std::uint32_t rank = 0;  // of the node, of a job of several
   claim::Requirement need;
   std::string name;
   spec::Stdio stdio;

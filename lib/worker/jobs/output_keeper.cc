@@ -29,6 +29,10 @@ bool is_delayed(const Path& directory) {
   }
 }
 
+exec::AttemptKey key_of(const PreparedJob& job) {
+  return {raw(job.grant.token.job), job.grant.token.attempt, static_cast<std::uint16_t>(job.rank)};
+}
+
 }  // namespace
 
 OutputKeeper::OutputKeeper(const exec::OutputRoot& root, Path directory, std::uint64_t worker,
@@ -45,7 +49,7 @@ HeldOutput OutputKeeper::open(PreparedJob& job) {
   if (job.stdio.mode != spec::StdioMode::packed) {
     use_files(job, held);
   } else if (!pack(job, held)) {
-    const exec::AttemptKey key{raw(job.grant.token.job), job.grant.token.attempt};
+    const exec::AttemptKey key = key_of(job);
     held.files = {names_.own(key, exec::Stream::out), names_.own(key, exec::Stream::err)};
     job.command.stdout_path = held.files.out;
     job.command.stderr_path = held.files.err;
@@ -69,7 +73,7 @@ bool OutputKeeper::pack(PreparedJob& job, HeldOutput& held) {
     }
   }
   if (packed_ != nullptr) {
-    auto place = packed_->begin({raw(job.grant.token.job), job.grant.token.attempt});
+    auto place = packed_->begin(key_of(job));
     if (place) {
       held.slot = place->slot;
       job.command.stdout_fd = place->out;
