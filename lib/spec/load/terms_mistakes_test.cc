@@ -12,6 +12,17 @@ TEST_P(TermMistake, is_shown_at_its_place_with_a_remedy) {
 
 // clang-format off
 const Mistake kTerms[] = {
+    {"a_part_of_a_gpu_that_no_step_has", R"(
+name: w
+execution_config: {mode: slurm}
+jobs:
+  - {name: a, command: b, gpus: 0.25}
+)", R"(
+wf.yaml:4:33: error: 0.25 of 'gpus' is no part of a step of Slurm
+    4 |   - {name: a, command: b, gpus: 0.25}
+      |                                 ^~~~
+      = ask for whole GPUs, or use mode: direct or auto, where jobs share them
+)"},
     {"limits_that_jobs_cannot_have", R"(
 name: w
 limits: {licence: 2, unused: 1}
