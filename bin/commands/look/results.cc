@@ -149,7 +149,7 @@ Result<void> Results::collect_old() {
     const bool ended = e.kind == claim::EventKind::finished || e.kind == claim::EventKind::requeued;
     const bool of_attempt = e.attempt > 0 && e.outcome.cause != EndCause::none;
     if (ended && of_attempt && (jobs_.empty() || jobs_.contains(e.job)))
-      old_.push_back({e.job, e.attempt, e.state, e.worker, e.outcome});
+      old_.push_back({e.job, e.attempt, e.state, e.worker, e.outcome, false, {}});
   });
   TORC_ASSIGN(extent_, store::read_chain(app_.world, store_->directory(),
                                          [&](std::uint64_t sequence, std::uint64_t author,
@@ -175,7 +175,7 @@ Result<void> Results::visit(const claim::Reader& reader,
     for (; next != old_.end() && next->job == id; ++next) {
       if (next->attempt < job.attempt || !is_result(job)) tell(*next);
     }
-    if (is_result(job)) tell({id, job.attempt, job.state, job.worker, job.outcome});
+    if (is_result(job)) tell({id, job.attempt, job.state, job.worker, job.outcome, false, {}});
     return true;
   };
   if (!jobs_.empty()) {

@@ -244,12 +244,11 @@ void add_supervise(Command& c) {
       "When srun, or its step, was killed it is started again on the nodes that are "
       "left, at most {} times\nwithin {}. The exit code is that of COMMAND.",
       exec::kMostReplacements, show_duration(exec::kReplacementsWithin)));
-  c.run([&o](const App& app) {
-    ->Result<Exit> {
-      TORC_ASSIGN(const Exit exit, supervise(app, o.words));
-      if (exit == Exit::ok && !o.collect.empty()) collect(app, o.collect);
-      return exit;
-    });
+  c.run([&o](const App& app) -> Result<Exit> {
+    TORC_ASSIGN(const Exit exit, supervise(app, o.words));
+    if (exit == Exit::ok && !o.collect.empty()) collect(app, o.collect);
+    return exit;
+  });
 }
 
 }  // namespace torc::cli

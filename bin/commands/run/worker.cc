@@ -122,7 +122,7 @@ Result<std::optional<Exit>> work_on_all_nodes(const App& app,
   TORC_ASSIGN(const auto path, locate_store(app, options.store));
   spec::ExecutionMode mode{};
   {
-    TORC_ASSIGN(const auto store, store::Store::open(app.world, path));
+    TORC_ASSIGN(const auto store, store::Store::open(app.world, path, store::Tuning{}));
     TORC_ASSIGN(const workflow::WorkflowSettings settings, workflow::read_settings(*store));
     mode = settings.run.execution.mode;
   }
