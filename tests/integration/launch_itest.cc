@@ -137,8 +137,8 @@ class RanksPrint : public LaunchOn {
   // By rank, as the command found them.
   [[nodiscard]] std::vector<std::string> nodes() const {
     std::vector<std::string> names;
-    for (const auto& rank : here.json({"logs", "wf.torc", "gang"})["ranks"])
-      names.push_back(rank["node_name"]);
+    const nlohmann::json logs = here.json({"logs", "wf.torc", "gang"});
+    for (const auto& rank : logs["ranks"]) names.push_back(rank["node_name"]);
     return names;
   }
   void expect_all_seen() const {
