@@ -68,9 +68,11 @@ bool GangPlan::begins(const JobClass& job_class, std::uint32_t number, std::uint
     if (const auto keeper = keeper_of(state_, job)) keep_no_nodes(tx_, state_, *keeper);
     return true;
   }
-  any_waits_ = true;
   if (first_waits_) return false;
-  auto kept = could_keep(job_class, number, job);
+  std::uint32_t found = 0;
+  auto kept = could_keep(job_class, number, job, found);
+  const std::uint32_t lacks = job_class.need.nodes - found;
+  if (!waits_ || lacks < waits_->lacks) waits_ = {found, lacks};
   if (!kept || is_kept_elsewhere(kept->keep)) return false;
   kept_ = std::move(kept);
   first_waits_ = true;
@@ -84,7 +86,8 @@ void GangPlan::look_at_what_is_kept(std::uint64_t job) {
   const auto keep = keep_of(state_, asker_.group);
   if (!keep || keep->job == job || !is_ready(state_, keep->job)) return;
   const JobClass job_class = state_.job_class(keep->job_class);
-  if (!concerns(job_class)) kept_ = could_keep(job_class, keep->job_class, keep->job);
+  std::uint32_t found = 0;
+  if (!concerns(job_class)) kept_ = could_keep(job_class, keep->job_class, keep->job, found);
 }
 
 bool GangPlan::can_start(const JobClass& job_class) {
@@ -99,15 +102,17 @@ bool GangPlan::can_start(const JobClass& job_class) {
   });
   if (!enough) return false;
   for (Node& n : nodes)
-    chosen_.push_back({n.worker, std::move(n.name), n.worker == asker_.worker, false, {}});
+    chosen_.push_back({n.worker, std::move(n.name), n.worker == asker_.worker, false, {}, false});
   return true;
 }
 
 std::optional<GangPlan::Kept> GangPlan::could_keep(const JobClass& job_class, std::uint32_t number,
-                                                   std::uint64_t job) {
+                                                   std::uint64_t job, std::uint32_t& found) {
   std::vector<Node> nodes;
   const auto anybody = [](WorkerEpoch) { return true; };
-  if (!fill(nodes, job_class, NodePlace::kUnknown, anybody)) return std::nullopt;
+  const bool enough = fill(nodes, job_class, NodePlace::kUnknown, anybody);
+  found = static_cast<std::uint32_t>(nodes.size());
+  if (!enough) return std::nullopt;
   const std::uint64_t until = nodes.back().free_at;
   // Nothing is kept for what would not end before the nodes go.
   const WallTime end = moment(until, asker_.now) + job_class.need.runtime;

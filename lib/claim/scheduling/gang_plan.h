@@ -48,8 +48,8 @@ class GangPlan {
   // The head first.
   [[nodiscard]] const std::vector<GangMember>& chosen() const { return chosen_; }
 
-  // Some job of several nodes that concerns the group waits.
-  [[nodiscard]] bool any_waits() const { return any_waits_; }
+  // Of the jobs of several nodes that concern the group and wait, the one that lacks fewest nodes.
+  [[nodiscard]] const std::optional<WaitingGang>& waits() const { return waits_; }
   // The worker's own node is kept.
   [[nodiscard]] bool keeps_asker() const { return kept_ && kept_->workers.contains(asker_.worker); }
   // Whether a job of one node may start on the worker's own all the same.
@@ -77,8 +77,9 @@ class GangPlan {
   // of one name. Whether there are as many.
   bool fill(std::vector<Node>& nodes, const JobClass& job_class, std::uint64_t latest,
             const Takes& takes);
-  std::optional<Kept> could_keep(const JobClass& job_class, std::uint32_t number,
-                                 std::uint64_t job);
+  // `found`: so many nodes could be part of it.
+  std::optional<Kept> could_keep(const JobClass& job_class, std::uint32_t number, std::uint64_t job,
+                                 std::uint32_t& found);
   bool can_start(const JobClass& job_class);
   [[nodiscard]] bool ends_in_time(std::chrono::seconds runtime) const;
   [[nodiscard]] bool is_kept_elsewhere(const Keep& keep);
@@ -89,7 +90,7 @@ class GangPlan {
   Asker asker_;
   const Offer& offer_;
   bool looked_ = false;
-  bool any_waits_ = false;
+  std::optional<WaitingGang> waits_;
   bool first_waits_ = false;  // `kept_` is of this exchange: it writes it
   std::optional<Kept> kept_;
   std::vector<GangMember> chosen_;

@@ -19,6 +19,7 @@ Terms terms_of(const Registration& registration, const WorkerSetup& setup,
     t.machine.ledger_gpus = static_cast<std::uint32_t>(ledger->member().gpus.size());
   t.max_parallel_jobs = setup.max_parallel_jobs;
   t.in_allocation = !setup.allocation.empty();
+  t.most_nodes = setup.most_nodes;
   t.scheduler = setup.scheduler;
   t.labels = setup.labels;
   t.also_unlabelled = setup.also_unlabelled;
