@@ -52,11 +52,21 @@ std::optional<GangReason> why_gang_waits(const claim::Reader& reader,
   });
   const claim::GroupNodes& largest = groups->front();
   if (largest.fitting < needs) {
+    std::string text = fmt::format(
+        "{}, and no group has as many that could run it: the largest, '{}', has {} of "
+        "its {}.",
+        what, printable(largest.group), largest.fitting, largest.nodes);
+    if (largest.group.starts_with(claim::kAllocationGroup)) {
+      return GangReason{{"nodes",
+                         std::move(text) + " An allocation gets no nodes in place of those that it "
+                                           "lost: its workers leave when nothing else is to do.",
+                         fmt::format("submit an allocation of {} nodes", needs)},
+                        false};
+    }
     return GangReason{
         {"nodes",
-         fmt::format("{}, and no group has as many that could run it: the largest, '{}', has {} of "
-                     "its {}.",
-                     what, printable(largest.group), largest.fitting, largest.nodes),
+         std::move(text) + " Its workers wait ten minutes for others that join it, or as long as "
+                           "--idle-timeout says.",
          fmt::format(
              "start {} more worker(s) like that with --group {}, or submit an allocation of "
              "{} nodes",

@@ -38,6 +38,14 @@ TEST_F(WhyGang, names_the_largest_group_where_none_is_large_enough) {
   EXPECT_NE(why().reason.remedy.find("start 1 more worker(s) like that with --group large"),
             std::string::npos)
       << why().reason.remedy;
+  expect("wait ten minutes for others that join");
+}
+
+TEST_F(WhyGang, says_that_no_node_of_an_allocation_can_be_replaced) {
+  (void)wf.join_all("Slurm c 12 1000 0", 2);
+  EXPECT_FALSE(why().could);
+  expect("its workers leave");
+  EXPECT_EQ(why().reason.remedy, "submit an allocation of 3 nodes");
 }
 
 TEST_F(WhyGang, says_how_many_nodes_are_free_and_when_the_last_of_those_that_are_kept_will_be) {

@@ -139,6 +139,35 @@ TEST_F(Gang, whose_member_is_frozen_past_its_lease_begins_anew_without_it) {
   expect_completed();
 }
 
+// As a launcher does whose node has died: long before the lease of that has run out.
+TEST_F(Gang, that_fails_while_a_member_is_silent_begins_anew_without_it) {
+  make(2,
+       "echo \"begins $TORC_ATTEMPT_ID\" > events; test $TORC_ATTEMPT_ID = 2 || { until test -e "
+       "dead; do sleep 0.1; done; exit 205; }");
+  Fifo events(here.path() / "events");
+  start_nodes(3);
+  ASSERT_TRUE(wait_for(events, "begins 1")) << all_said();
+  Process& frozen = member();
+  frozen.kill(SIGSTOP);
+  here.write("dead", "");
+  (void)worker_saying("has failed; that is reported once these nodes have shown that they live");
+  ASSERT_TRUE(wait_for(events, "begins 2")) << all_said();
+  frozen.kill(SIGCONT);
+  expect_completed();
+}
+
+TEST_F(Gang, that_fails_on_nodes_that_live_has_failed_at_once) {
+  make(2, "exit 205");
+  start_nodes(2);
+  (void)worker_saying("holds this node for");
+  for (const auto& worker : workers_) worker->wait();
+  const json job = here.json({"job", "wf.torc", "gang"});
+  EXPECT_EQ(job["state"], "failed") << all_said();
+  EXPECT_EQ(job["attempt"], 1);
+  // Whoever is asked answers before it would say that it waits.
+  EXPECT_EQ(all_said().find("has failed; that is reported once"), std::string::npos) << all_said();
+}
+
 TEST_F(Gang, that_is_canceled_ends_on_all_nodes) {
   make(2, "echo \"begins $$\" > events; exec sleep 1000");
   Fifo events(here.path() / "events");

@@ -96,7 +96,8 @@ TEST_F(SlurmGang, ranks_are_spread_over_all_nodes_by_launchers_and_by_steps_of_t
   EXPECT_EQ(torc({"verify", "wf.torc"}).exit_code, 0);
 }
 
-enum class Death : std::uint8_t { rank, launcher, head_worker, head, member };
+// `frozen`: every process of a member's node stands still, as of one that is cut off.
+enum class Death : std::uint8_t { rank, launcher, daemon, head_worker, head, member, frozen };
 struct Case {
   const char* name;
   Death death;
@@ -113,23 +114,23 @@ class SlurmGangDeath : public SlurmGang, public testing::WithParamInterface<Case
 const Case kCases[] = {
     {"openmpi_rank", Death::rank, "openmpi", "mpirun.openmpi", false},
     {"openmpi_launcher", Death::launcher, "openmpi", "mpirun.openmpi", false},
+    {"openmpi_daemon", Death::daemon, "openmpi", "mpirun.openmpi", false},
     {"openmpi_head_worker", Death::head_worker, "openmpi", "mpirun.openmpi", false},
     {"openmpi_head", Death::head, "openmpi", "mpirun.openmpi", false},
-    {"openmpi_member", Death::member, "openmpi", "mpirun.openmpi", false},
+    {"openmpi_member", Death::member, "openmpi", "mpirun.openmpi", true},
+    {"openmpi_frozen", Death::frozen, "openmpi", "mpirun.openmpi", false},
     {"mpich_rank", Death::rank, "mpich", "mpiexec.hydra", false},
     {"mpich_launcher", Death::launcher, "mpich", "mpiexec.hydra", false},
+    {"mpich_daemon", Death::daemon, "mpich", "mpiexec.hydra", false},
     {"mpich_head_worker", Death::head_worker, "mpich", "mpiexec.hydra", false},
     {"mpich_head", Death::head, "mpich", "mpiexec.hydra", false},
     {"mpich_member", Death::member, "mpich", "mpiexec.hydra", false},
+    {"mpich_frozen", Death::frozen, "mpich", "mpiexec.hydra", false},
     {"step_rank", Death::rank, "mpich", "", false},
     {"step_head_worker", Death::head_worker, "mpich", "", false},
     {"step_member", Death::member, "mpich", "", false}};
 INSTANTIATE_TEST_SUITE_P(Each, SlurmGangDeath, testing::ValuesIn(kCases),
                          [](const auto& one) { return std::string(one.param.name); });
-
-double seconds(Clock::duration time) {
-  return std::chrono::duration<double>(time).count();
-}
 
 TEST_P(SlurmGangDeath, leaves_no_rank_and_the_job_is_where_it_belongs) {
   if (std::getenv("TORC_GANG_ROUNDS") == nullptr && !GetParam().in_short_run)
@@ -164,7 +165,7 @@ TEST_P(SlurmGangDeath, leaves_no_rank_and_the_job_is_where_it_belongs) {
     if (s.node != head && s.program.starts_with("ring-")) member = s.node;
   }
   ASSERT_FALSE(head.empty() || member.empty());
-  const auto struck = Clock::now();
+  const double struck = wall_seconds();
   std::string dead;
   const auto end_one = [&](const std::string& node, const std::string& program) {
     for (const Seen& s : before) {
@@ -181,12 +182,19 @@ TEST_P(SlurmGangDeath, leaves_no_rank_and_the_job_is_where_it_belongs) {
     case Death::launcher:
       end_one(head, launcher);
       break;
+    case Death::daemon:
+      end_one(member, mpi.name == kMpich.name ? "hydra_pmi" : "orted");
+      break;
     case Death::head_worker:
       for (const Seen& s : processes_with(" worker ", nodes)) {
         if (s.node == head && s.program == "torc" &&
             s.command.find(" supervise ") == std::string::npos)
           ::kill(s.pid, SIGKILL);
       }
+      break;
+    case Death::frozen:
+      dead = member;
+      EXPECT_EQ(cluster({"exec", dead, "sh", "-c", "kill -STOP -1"}).exit_code, 0);
       break;
     case Death::head:
     case Death::member:
@@ -205,8 +213,9 @@ TEST_P(SlurmGangDeath, leaves_no_rank_and_the_job_is_where_it_belongs) {
   EXPECT_TRUE(wait_until(sources, [&] {
     return std::ranges::all_of(left, [](const auto& one) { return one->gone(); });
   })) << "ranks live on";
-  const auto gone = Clock::now();
-  const bool own_end = GetParam().death == Death::rank || GetParam().death == Death::launcher;
+  const double gone = wall_seconds();
+  const bool own_end = GetParam().death == Death::rank || GetParam().death == Death::launcher ||
+                       GetParam().death == Death::daemon;
   if (GetParam().death == Death::head) {
     // The batch script may have been there: then Slurm has ended the allocation, or begins it anew.
     (void)login({"scancel", ids[0]});
@@ -223,10 +232,9 @@ TEST_P(SlurmGangDeath, leaves_no_rank_and_the_job_is_where_it_belongs) {
   } while (job.at("state") != "completed" && job.at("state") != "failed" &&
            Clock::now() < patience);
   const json events = parsed(torc({"history", "wf.torc", "--job", "gang", "--json"})).at("events");
-  std::cout << fmt::format("{}: ranks gone {:.1f} s, all over {:.1f} s, attempt {}, {}\n",
-                           GetParam().name, seconds(gone - struck), seconds(Clock::now() - struck),
-                           job["attempt"].dump(), job["state"].dump());
-  std::cout << events.dump() << '\n';
+  const Timeline line = timeline_of(events, struck, gone);
+  std::cout << row_of(GetParam().name, job, line) << events.dump() << '\n';
+  EXPECT_LE(line.gone, line.over + 10) << "ranks outlive their attempt";
   EXPECT_EQ(job["state"], own_end ? "failed" : "completed") << job;
   EXPECT_EQ(job["attempt"], own_end ? 1 : 2) << job;
   EXPECT_EQ(torc({"verify", "wf.torc"}).exit_code, 0);

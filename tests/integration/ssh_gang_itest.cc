@@ -223,16 +223,13 @@ constexpr Case kCases[] = {{"openmpi_rank", Death::rank, kOpenMpi, false},
                            {"openmpi_cut", Death::cut, kOpenMpi, true},
                            {"mpich_rank", Death::rank, kMpich, true},
                            {"mpich_launcher", Death::launcher, kMpich, false},
+                           {"mpich_daemon", Death::daemon, kMpich, false},
                            {"mpich_head_worker", Death::head_worker, kMpich, false},
                            {"mpich_head", Death::head, kMpich, false},
                            {"mpich_member", Death::member, kMpich, false},
                            {"mpich_cut", Death::cut, kMpich, false}};
 INSTANTIATE_TEST_SUITE_P(Each, SshGangDeath, testing::ValuesIn(kCases),
                          [](const auto& one) { return std::string(one.param.name); });
-
-double seconds(Clock::duration time) {
-  return std::chrono::duration<double>(time).count();
-}
 
 TEST_P(SshGangDeath, leaves_no_rank_and_the_job_is_where_it_belongs) {
   if (std::getenv("TORC_GANG_ROUNDS") == nullptr && !GetParam().in_short_run)
@@ -248,9 +245,17 @@ TEST_P(SshGangDeath, leaves_no_rank_and_the_job_is_where_it_belongs) {
   ASSERT_TRUE(ring_is_whole("ranks.1", 8));
   expect_ring(ranks_in(shared_ / "ranks.1"), 4, 2, 2);
   const auto before = of_attempt(1);
-  const auto struck = Clock::now();
+  const double struck = wall_seconds();
   const std::string dead = strike(GetParam().death, head);
   const bool is_cut = GetParam().death == Death::cut;
+  // MPICH's launcher takes no notice of the death of a proxy, and goes on; so does the job.
+  const bool unnoticed = GetParam().death == Death::daemon && mpi.name == kMpich.name;
+  if (unnoticed) {
+    Timer while_it_goes_on(10s);
+    (void)wait_until({&while_it_goes_on}, [&] { return while_it_goes_on.passed(); });
+    EXPECT_EQ(asked({"job", "wf.torc", "gang"})["state"], "running");
+    EXPECT_EQ(torc({"cancel", "wf.torc", "gang"}).exit_code, 0);
+  }
 
   // A host that is cut off is alive: its own worker ends what runs there.
   std::vector<std::unique_ptr<Witness>> left;
@@ -263,12 +268,11 @@ TEST_P(SshGangDeath, leaves_no_rank_and_the_job_is_where_it_belongs) {
     return std::ranges::all_of(left, [](const auto& one) { return one->gone(); });
   };
   EXPECT_TRUE(wait_until(sources, all_gone)) << "ranks live on";
-  const auto gone = Clock::now();
+  const double gone = wall_seconds();
   for (const auto& [host, worker] : workers_) {
     if (host == dead || (GetParam().death == Death::head_worker && host == head)) continue;
     EXPECT_FALSE(worker->wait().timed_out) << host;
   }
-  const auto over = Clock::now();
   if (!is_cut) {
     for (const Seen& s : of_attempt(1))
       ADD_FAILURE() << s.program << " (" << s.pid << ") is left on " << s.node;
@@ -276,13 +280,12 @@ TEST_P(SshGangDeath, leaves_no_rank_and_the_job_is_where_it_belongs) {
 
   const json job = asked({"job", "wf.torc", "gang"});
   const json events = asked({"history", "wf.torc", "--job", "gang"})["events"];
-  std::cout << fmt::format("{}: ranks gone {:.1f} s, all over {:.1f} s, attempt {}, {}\n",
-                           GetParam().name, seconds(gone - struck), seconds(over - struck),
-                           job["attempt"].dump(), job["state"].dump());
-  std::cout << events.dump() << '\n';
+  const Timeline line = timeline_of(events, struck, gone);
+  std::cout << row_of(GetParam().name, job, line) << events.dump() << '\n';
+  EXPECT_LE(line.gone, line.over + 10) << "ranks outlive their attempt";
   const bool own_end = GetParam().death == Death::rank || GetParam().death == Death::launcher ||
                        GetParam().death == Death::daemon;
-  EXPECT_EQ(job["state"], own_end ? "failed" : "completed") << job;
+  EXPECT_EQ(job["state"], unnoticed ? "canceled" : own_end ? "failed" : "completed") << job;
   EXPECT_EQ(job["attempt"], own_end ? 1 : 2) << job;
   if (!own_end) expect_ring(ranks_in(shared_ / "ranks.2"), 4, 2, 2);
   const Ended verified = torc({"verify", "wf.torc"});

@@ -85,6 +85,7 @@ holds() { begin judge_holds "$@"; }
 misses() { begin judge_misses "$@"; }
 
 none="-DLOST=0 -DFAILED=0 -DCRASHES=0"
+deaths="-DDEATHS=1 -DLOSSES=0 -DCANCELS=0 -DSOLOS=0 -DJOBS=1 -DCLAIMS=2"
 lost="-DLOST=1 -DFAILED=0 -DCRASHES=0"
 
 # shellcheck disable=SC2086  # the sets of definitions are split on purpose
@@ -101,6 +102,7 @@ check() {
   holds "claims" claim
   holds "claims: the token without the lease" claim -DNO_LEASE_CHECK
   holds "gangs" gang
+  holds "gangs of which nodes die" gang $deaths
 
   misses "without put-if-absent" '\(name_at\[' commit $none -DOPS=2 -DNO_PUT_IF_ABSENT
   misses "without the rule of the writer and its evidence" 'chain\[' commit $none -DOPS=2 -DNO_RULE_OF_WRITER \
@@ -135,6 +137,7 @@ check() {
   misses "a member that starts something else" '!\(solo' gang -DNO_BINDING
   misses "a start before all have confirmed" '\(\(\(on_node' gang -DSTART_UNCONFIRMED
   misses "nodes that are free when their gang is over" 'on_node\[w\]==0' gang -DFREE_WHEN_OVER
+  misses "a failure that is told before the others have shown life" '!\(hurt' gang $deaths -DFAILS_AT_ONCE
   misses "a loss of a member that ends nothing" 'c==0' gang -DLOSS_UNNOTICED
 }
 

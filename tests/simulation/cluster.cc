@@ -141,6 +141,7 @@ void Cluster::happen(const Fault& fault) {
     case What::node_death:
       for (Process* p : processes_on(node)) p->kill();
       node.dead = true;
+      gangs_.node_died(node);
       node.disk->power_off();
       world_.at(world_.now() + scenario_.slurmd_timeout, [this, &node] { drop(node); });
       return;

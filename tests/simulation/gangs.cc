@@ -16,6 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Time kMostLeft = 10s;
+constexpr double kNoticed = 30;  // s: a launcher has noticed a dead node by then
 
 std::string show(const claim::ClaimToken& token) {
   return fmt::format("job {} (attempt {}, claim {})", raw(token.job), token.attempt, token.claim);
@@ -42,7 +43,10 @@ void Gangs::begins(const Process& process, const claim::GangPart& part, bool on_
   for (std::size_t rank = 1; rank < gang.members.size(); ++rank) {
     const Process* there = cluster_.process_of(gang.members[rank].worker);
     // Where the worker has gone nothing begins: the launcher reaches the node by what runs there.
-    if (there == nullptr || there->has_ended() || there->node().dead) continue;
+    if (there == nullptr || there->has_ended() || there->node().dead) {
+      fail_soon(gang.token);
+      continue;
+    }
     ranks.push_back({&there->node(), there->pid(), true});
   }
 }
@@ -55,6 +59,25 @@ void Gangs::ends(const Process& process, const claim::ClaimToken& token, bool by
   const bool clean = by_itself && !world.one_in(4);
   std::erase_if(found->second,
                 [&](const Rank& rank) { return rank.alone ? clean : rank.pid == process.pid(); });
+}
+
+void Gangs::fail_soon(const claim::ClaimToken& token) {
+  World& world = cluster_.world();
+  for (const Rank& rank : ranks_[token]) {
+    if (rank.alone || rank.node->dead) continue;
+    world.at(world.now() + of_seconds(kNoticed * world.part()), *rank.node,
+             [this, token, pid = rank.pid] {
+               if (Process* process = cluster_.process(pid)) process->fail_gang(token);
+             });
+  }
+}
+
+void Gangs::node_died(const Node& node) {
+  for (const auto& [token, ranks] : ranks_) {
+    if (std::any_of(ranks.begin(), ranks.end(),
+                    [&](const Rank& rank) { return rank.node == &node; }))
+      fail_soon(token);
+  }
 }
 
 void Gangs::begins_beside(const Process& process,

@@ -31,6 +31,9 @@ class Gangs {
   void begins_beside(const Process& process, const std::optional<claim::ClaimToken>& of) const;
   // Whatever has the tag of the gang on this node.
   void kill_tagged(const Node& node, const std::string& tag);
+  // A node has lost its power. The commands of what had ranks there fail, mostly before anybody
+  // knows of it.
+  void node_died(const Node& node);
   // After each commit.
   void committed(const claim::Reader& reader);
 
@@ -43,6 +46,7 @@ class Gangs {
     bool alone = false;     // it is not a child of that
   };
   [[nodiscard]] bool is_in_trouble(const Rank& rank, Time since) const;
+  void fail_soon(const claim::ClaimToken& token);
   void check_nothing_is_left(const claim::ClaimToken& token, Time since);
 
   Cluster& cluster_;

@@ -45,6 +45,8 @@ class Process final : public Waiter {
   [[nodiscard]] bool has_ended() const { return !alive_; }
   // SIGKILL to what it runs of that gang.
   void kill_gang(const claim::ClaimToken& token);
+  // What it runs of that gang fails, by itself.
+  void fail_gang(const claim::ClaimToken& token);
   [[nodiscard]] Time stood_until() const { return stands_until_; }
   // Whether its lease stands it does not know.
   [[nodiscard]] bool is_in_doubt() const;

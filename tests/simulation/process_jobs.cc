@@ -209,6 +209,16 @@ void Process::kill_gang(const claim::ClaimToken& token) {
   }
 }
 
+void Process::fail_gang(const claim::ClaimToken& token) {
+  constexpr int kDaemonLost = 205;  // of Open MPI
+  if (!alive_ || life_ == nullptr) return;
+  for (const auto& [run, job] : life_->runs) {
+    if (job.gang != token || job.stopping) continue;
+    end_run(run, exec::Ending::exited, kDaemonLost);
+    return;
+  }
+}
+
 event::StartAnswer Process::start(const worker::command::StartRecovery& order) {
   event::StartAnswer answer;
   answer.run = order.run;

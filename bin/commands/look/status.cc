@@ -236,6 +236,7 @@ void print_gangs(const App& app, const std::vector<report::WorkerNow>& workers) 
     if (gang.stage == claim::GangStage::forming)
       how = fmt::format("{} of them have confirmed", confirmed);
     if (gang.stage == claim::GangStage::over) how = "over, its nodes end what is left of it";
+    if (gang.asks()) how = "failed, which is reported once all of its nodes have shown life since";
     std::string whose;
     for (const claim::GangMember& m : gang.members) {
       if (!m.left) whose += fmt::format("{}{}", whose.empty() ? "" : ", ", claim::raw(m.worker));

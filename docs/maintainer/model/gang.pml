@@ -15,7 +15,9 @@
 #ifndef JOBS
 #define JOBS 2       /* or 1 */
 #endif
-#define CLAIMS 3     /* of jobs, in all */
+#ifndef CLAIMS
+#define CLAIMS 3     /* of jobs, in all; at most 3 */
+#endif
 #ifndef LIVES
 #define LIVES 1      /* with 2 a worker that was fenced is started again */
 #endif
@@ -24,6 +26,9 @@
 #endif
 #ifndef CANCELS
 #define CANCELS 1
+#endif
+#ifndef DEATHS
+#define DEATHS 0     /* power cuts; with one, commands fail, too */
 #endif
 #ifndef SOLOS
 #define SOLOS 1      /* jobs of one node */
@@ -46,15 +51,19 @@ bit lease[3];                    /* by node: its worker is registered */
 bit offered[3];
 byte part[3];                    /* the claim whose gang the worker is part of; 0: none */
 bit confirmed[3];
-byte stage[CLAIMS + 1];          /* of gangs, by claim */
-byte job_of[CLAIMS + 1];
-byte head_of[CLAIMS + 1];
+byte stage[4];          /* of gangs, by claim */
+byte job_of[4];
+byte head_of[4];
+bit failed[4];          /* the command; the head has said so */
+bit shown[3];                    /* life, since the head asked */
 byte sequence = 1;
 byte solos = SOLOS;
 
 /* --- the world */
 byte on_node[3];                 /* the claim of which something runs there; 0: none */
 bit solo[3];                     /* a job of one node runs there */
+bit dead[3];                     /* it has no power any more */
+bit hurt[4];            /* the command failed when a node of it was dead */
 
 #define OFFERS (offered[0] + offered[1] + offered[2])
 #define IS_ANY_READY (state[0] == READY || state[JOBS - 1] == READY)
@@ -63,6 +72,17 @@ bit solo[3];                     /* a job of one node runs there */
 #define LIVING (lease[0] + lease[1] + lease[2])
 #define PARTS(c) ((part[0] == c) + (part[1] == c) + (part[2] == c))
 #define CONFIRMED(c) ((part[0] == c && confirmed[0]) + (part[1] == c && confirmed[1]) + (part[2] == c && confirmed[2]))
+
+#define ACTS(w) (lease[w] && !dead[w])
+#define IS_DEAD(c, i) (part[i] == c && dead[i])
+#define TAKEN(c, i) (on_node[i] == c || IS_DEAD(c, i))
+#define SHOWN(c) ((part[0] == c && shown[0]) + (part[1] == c && shown[1]) + (part[2] == c && shown[2]))
+/* gang_end.cc, conclude_head: a failure is the job's own when all others have shown life since */
+#ifdef FAILS_AT_ONCE
+#define MAY_FAIL(c) 1
+#else
+#define MAY_FAIL(c) (SHOWN(c) == NEEDS - 1)
+#endif
 
 #ifdef START_UNCONFIRMED
 #define MAY_START(c) (stage[c] == FORMING || stage[c] == COMPLETE)
@@ -86,7 +106,7 @@ inline end_gang(c, becomes) {
 
 inline take(w, c) {
   assert(part[w] == 0);
-  part[w] = c; offered[w] = 0; confirmed[w] = 0
+  part[w] = c; offered[w] = 0; confirmed[w] = 0; shown[w] = 0
 }
 
 inline choose_job(i) {
@@ -109,20 +129,20 @@ proctype node(byte w) {
   byte lives, i, n;
   do
   :: atomic {      /* registration: what a life before left on the node was ended */
-       lives < LIVES && !lease[w] && on_node[w] == 0 && !solo[w] -> lives++; lease[w] = 1
+       lives < LIVES && !lease[w] && !dead[w] && on_node[w] == 0 && !solo[w] -> lives++; lease[w] = 1
      }
   :: atomic {      /* an exchange that offers the node */
-       lease[w] && part[w] == 0 && !solo[w] && on_node[w] == 0 && !offered[w] -> offered[w] = 1
+       ACTS(w) && part[w] == 0 && !solo[w] && on_node[w] == 0 && !offered[w] -> offered[w] = 1
      }
 #ifdef ONE_BY_ONE
   :: atomic {      /* claims what there is, and waits for the rest */
-       lease[w] && offered[w] && IS_ANY_READY && sequence <= CLAIMS ->
+       ACTS(w) && offered[w] && IS_ANY_READY && sequence <= CLAIMS ->
        choose_job(i);
        found_gang(i, w);
        sequence++; i = 0
      }
   :: atomic {
-       lease[w] && offered[w] && (LACKS(1) || LACKS(2) || LACKS(3)) ->
+       ACTS(w) && offered[w] && (LACKS(1) || LACKS(2) || LACKS(3)) ->
        if
        :: LACKS(1) -> take(w, 1)
        :: LACKS(2) -> take(w, 2)
@@ -131,7 +151,7 @@ proctype node(byte w) {
      }
 #else
   :: atomic {      /* claim, of all nodes in one commit */
-       lease[w] && offered[w] && OFFERS >= NEEDS && IS_ANY_READY && sequence <= CLAIMS ->
+       ACTS(w) && offered[w] && OFFERS >= NEEDS && IS_ANY_READY && sequence <= CLAIMS ->
        choose_job(i);
        found_gang(i, w);
        n = 1; i = 0;
@@ -153,7 +173,7 @@ proctype node(byte w) {
      }
   :: atomic { solo[w] -> solo[w] = 0 }
   :: atomic {      /* confirms: it has its whole node */
-       lease[w] && part[w] != 0 && stage[part[w]] == FORMING && !confirmed[w] ->
+       ACTS(w) && part[w] != 0 && stage[part[w]] == FORMING && !confirmed[w] ->
        assert(!solo[w]);
        assert(on_node[w] == 0);
        on_node[w] = part[w]; confirmed[w] = 1;
@@ -163,18 +183,18 @@ proctype node(byte w) {
        fi
      }
   :: atomic {      /* declines */
-       lease[w] && part[w] != 0 && stage[part[w]] == FORMING && !confirmed[w] ->
+       ACTS(w) && part[w] != 0 && stage[part[w]] == FORMING && !confirmed[w] ->
        end_gang(part[w], READY);
        part[w] = 0
      }
   :: atomic {      /* the head starts the command */
-       lease[w] && part[w] != 0 && head_of[part[w]] == w && MAY_START(part[w]) ->
+       ACTS(w) && part[w] != 0 && head_of[part[w]] == w && MAY_START(part[w]) ->
        assert(claim_of[job_of[part[w]]] == part[w]);
-       assert((on_node[0] == part[w]) + (on_node[1] == part[w]) + (on_node[2] == part[w]) == NEEDS);
+       assert(TAKEN(part[w], 0) + TAKEN(part[w], 1) + TAKEN(part[w], 2) == NEEDS);
        stage[part[w]] = STARTED; state[job_of[part[w]]] = RUNNING
      }
   :: atomic {      /* the head reports the end, or that it is to run again */
-       lease[w] && part[w] != 0 && head_of[part[w]] == w && stage[part[w]] == STARTED ->
+       ACTS(w) && part[w] != 0 && head_of[part[w]] == w && stage[part[w]] == STARTED && !failed[part[w]] ->
        assert(claim_of[job_of[part[w]]] == part[w]);
        if
        :: n = ENDED
@@ -183,37 +203,69 @@ proctype node(byte w) {
        end_gang(part[w], n);
        n = 0
      }
+#if DEATHS
+  :: atomic {      /* the command fails, it may be for a node that is dead; the head asks who lives */
+       ACTS(w) && part[w] != 0 && head_of[part[w]] == w && stage[part[w]] == STARTED && !failed[part[w]] ->
+       failed[part[w]] = 1;
+       hurt[part[w]] = IS_DEAD(part[w], 0) || IS_DEAD(part[w], 1) || IS_DEAD(part[w], 2)
+     }
+  :: atomic {      /* a member says that it lives */
+       ACTS(w) && part[w] != 0 && head_of[part[w]] != w && stage[part[w]] == STARTED && failed[part[w]] && !shown[w] ->
+       shown[w] = 1
+     }
+  :: atomic {      /* the head reports the failure */
+       ACTS(w) && part[w] != 0 && head_of[part[w]] == w && stage[part[w]] == STARTED && failed[part[w]] &&
+       MAY_FAIL(part[w]) ->
+       assert(!hurt[part[w]]);
+       end_gang(part[w], ENDED)
+     }
+#endif
   :: atomic {      /* ends what runs of it here */
-       lease[w] && part[w] != 0 && stage[part[w]] == OVER && on_node[w] != 0 -> on_node[w] = 0
+       ACTS(w) && part[w] != 0 && stage[part[w]] == OVER && on_node[w] != 0 -> on_node[w] = 0
      }
   :: atomic {      /* and then says that it left */
-       lease[w] && part[w] != 0 && stage[part[w]] == OVER && on_node[w] == 0 -> part[w] = 0
+       ACTS(w) && part[w] != 0 && stage[part[w]] == OVER && on_node[w] == 0 -> part[w] = 0
      }
 #ifdef FREE_WHEN_OVER
   :: atomic {      /* the node counts as free once the gang is over, whatever runs there */
-       lease[w] && part[w] != 0 && stage[part[w]] == OVER -> part[w] = 0; offered[w] = 1
+       ACTS(w) && part[w] != 0 && stage[part[w]] == OVER -> part[w] = 0; offered[w] = 1
      }
 #endif
   :: atomic {      /* was fenced, and ends what runs here, at some time */
-       !lease[w] && (on_node[w] != 0 || solo[w]) -> on_node[w] = 0; solo[w] = 0
+       !lease[w] && !dead[w] && (on_node[w] != 0 || solo[w]) -> on_node[w] = 0; solo[w] = 0
      }
   od
 }
 
-/* Others: a worker is judged dead, rightly or not; a job is canceled. */
+/* Others: a node loses its power; a worker is judged dead, rightly or not; a job is canceled. */
 active proctype others() {
-  byte e, losses = LOSSES, cancels = CANCELS;
+  byte e, losses = LOSSES, cancels = CANCELS, deaths = DEATHS;
   do
   :: losses > 0 -> losses = 0
   :: cancels > 0 -> cancels = 0
+#if DEATHS
+  :: deaths > 0 -> deaths = 0
   :: atomic {
-       losses > 0 && LIVING > 0 ->
+       deaths > 0 ->
        if
-       :: lease[0] -> e = 0
-       :: lease[1] -> e = 1
-       :: lease[2] -> e = 2
+       :: e = 0
+       :: e = 1
+       :: e = 2
        fi;
-       losses--;
+       deaths--;
+       dead[e] = 1; on_node[e] = 0; solo[e] = 0;
+       e = 0
+     }
+#endif
+  :: atomic {
+       if
+       :: losses > 0 && lease[0] && !dead[0] -> e = 0; losses--
+       :: losses > 0 && lease[1] && !dead[1] -> e = 1; losses--
+       :: losses > 0 && lease[2] && !dead[2] -> e = 2; losses--
+       :: lease[0] && dead[0] -> e = 0
+       :: lease[1] && dead[1] -> e = 1
+       :: lease[2] && dead[2] -> e = 2
+       fi;
        lease[e] = 0; offered[e] = 0;
        if
        :: part[e] != 0 ->

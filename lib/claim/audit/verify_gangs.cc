@@ -111,6 +111,11 @@ class GangAudit {
     const bool runs = job->state == JobState::running;
     if (runs != (gang.stage == GangStage::running))
       return wrong(fmt::format("job {} and its gang disagree whether it runs", name.job));
+    const bool any_lives = std::any_of(gang.members.begin(), gang.members.end(),
+                                       [](const GangMember& m) { return m.lives; });
+    if (any_lives && !(runs && gang.asks()))
+      return wrong(
+          fmt::format("a member of the gang of job {} says unasked that it lives", name.job));
     const bool all = std::all_of(gang.members.begin(), gang.members.end(),
                                  [](const GangMember& m) { return m.confirmed; });
     if (!runs && all != (gang.stage == GangStage::complete))

@@ -14,11 +14,19 @@
 //
 // A loss ends the attempt in the very commit that sees it: the job is requeued (or has failed), its
 // token is dead, and all that are alive are told `over`, the head too.
+//
+// A command whose ranks are on several nodes fails when one of these dies, and often long before
+// anybody knows of that death. So a failure is the job's own only when every other member has shown
+// life after it: the head says that the command has failed (its own `lives`), by which the others
+// are asked, each of them says `lives`, and then the head reports the end. One that is dead says
+// nothing, its lease runs out, and that is how the attempt ends.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/claim/rules/job.h"
@@ -27,6 +35,16 @@ namespace torc::claim {
 
 // A job may ask for so many at most.
 inline constexpr std::uint32_t kMostGangNodes = 4096;
+
+// A group that is one run of an allocation of Slurm is called so, with a blank, as no name has that
+// a person gives: it gets no more nodes than it began with.
+inline constexpr std::string_view kAllocationGroup = "Slurm ";
+
+// Of the jobs of several nodes that wait and concern a worker's group, the one that lacks fewest.
+struct WaitingGang {
+  std::uint32_t nodes = 0;  // of the group that could be part of it, up to as many as it needs
+  std::uint32_t lacks = 0;  // so many more
+};
 
 enum class GangStage : std::uint8_t {
   forming,   // some have not confirmed
@@ -44,6 +62,9 @@ struct GangMember {
   bool left = false;
   // Where each node runs the command (`launch: all`): how it ended here.
   std::optional<Outcome> end;
+  // Of the head: the command has failed, and the others are asked whether they live. Of another: it
+  // has said so since.
+  bool lives = false;
   auto operator<=>(const GangMember&) const = default;
 };
 
@@ -53,6 +74,12 @@ struct Gang {
   GangStage stage = GangStage::forming;
   std::uint16_t port = 0;  // that the head chose for what the members run together; 0: none yet
   std::vector<GangMember> members;  // by rank, at least two; node names differ
+
+  // The command has failed, and who has not said since that it lives is awaited.
+  [[nodiscard]] bool asks() const { return members.front().lives; }
+  [[nodiscard]] bool all_live() const {
+    return std::all_of(members.begin(), members.end(), [](const GangMember& m) { return m.lives; });
+  }
   auto operator<=>(const Gang&) const = default;
 };
 
@@ -64,6 +91,7 @@ struct GangWord {
     declined,   // it cannot have it: the attempt is given back unstarted, by rank 0 for others that
                 // do not confirm (`rank`); who is declined is free only by its own next word
     ended,      // `launch: all`: the command has ended here, with `outcome`
+    lives,      // of the head: it has failed, do the others live; of another: it does
     left        // nothing of it runs here any more, and the node is free
   };
   ClaimToken token;

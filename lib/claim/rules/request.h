@@ -85,7 +85,7 @@ struct Answer {
   // is not to prefetch.
   bool reserved = false;
   // A job of several nodes waits that the worker's node could be one of.
-  bool could_be_part = false;
+  std::optional<WaitingGang> could_be_part;
   // What others plan by has changed (the node is free, or is not any more; it is kept; what they
   // are told of the gang): to be committed, also where nothing was granted.
   bool to_be_known = false;

@@ -89,6 +89,21 @@ void GangBook::note_end(const GangName& name, std::uint32_t rank, const Outcome&
   concerned_.insert(gang->members.front().worker);
 }
 
+void GangBook::note_life(const GangName& name, std::uint32_t rank) {
+  const Gang* found = find(name);
+  if (found == nullptr || found->stage != GangStage::running || found->members[rank].lives ||
+      (rank > 0 && !found->asks())) {
+    return;
+  }
+  Gang* gang = open(name);
+  gang->members[rank].lives = true;
+  if (rank == 0) {
+    tell(*gang);
+  } else if (gang->all_live()) {
+    concerned_.insert(gang->members.front().worker);
+  }
+}
+
 void GangBook::leave(const GangName& name, WorkerEpoch worker) {
   Gang* gang = open(name);
   if (gang == nullptr) return;

@@ -95,9 +95,11 @@ bool GangPlan::begins(const JobClass& job_class, std::uint32_t number, std::uint
     if (const auto keeper = keeper_of(state_, job)) keep_no_nodes(tx_, state_, *keeper);
     return true;
   }
-  any_waits_ = true;
   if (first_waits_) return false;
-  auto kept = could_keep(job_class, number, job);
+  std::uint32_t found = 0;
+  auto kept = could_keep(job_class, number, job, found);
+  const std::uint32_t lacks = job_class.need.nodes - found;
+  if (!waits_ || lacks < waits_->lacks) waits_ = {found, lacks};
   if (!kept || is_kept_elsewhere(kept->keep)) return false;
   kept_ = std::move(kept);
   ++revision_;
@@ -114,7 +116,8 @@ void GangPlan::look_at_what_is_kept(std::uint64_t job) {
   JobClass job_class = state_.job_class(keep->job_class);
   if (concerns(job_class)) return;
   job_class.need.runtime = expected_run(tx_, job_class);
-  kept_ = could_keep(job_class, keep->job_class, keep->job);
+  std::uint32_t found = 0;
+  kept_ = could_keep(job_class, keep->job_class, keep->job, found);
   ++revision_;
 }
 
@@ -130,15 +133,17 @@ bool GangPlan::can_start(const JobClass& job_class) {
   });
   if (!enough) return false;
   for (Node& n : nodes)
-    chosen_.push_back({n.worker, std::move(n.name), n.worker == asker_.worker, false, {}});
+    chosen_.push_back({n.worker, std::move(n.name), n.worker == asker_.worker, false, {}, false});
   return true;
 }
 
 std::optional<GangPlan::Kept> GangPlan::could_keep(const JobClass& job_class, std::uint32_t number,
-                                                   std::uint64_t job) {
+                                                   std::uint64_t job, std::uint32_t& found) {
   std::vector<Node> nodes;
   const auto anybody = [](WorkerEpoch) { return true; };
-  if (!fill(nodes, job_class, NodePlace::kUnknown, anybody)) return std::nullopt;
+  const bool enough = fill(nodes, job_class, NodePlace::kUnknown, anybody);
+  found = static_cast<std::uint32_t>(nodes.size());
+  if (!enough) return std::nullopt;
   Kept kept{{job, number, nodes.back().free_at}, {}};
   for (const Node& n : nodes) kept.workers.insert(n.worker);
   return kept;

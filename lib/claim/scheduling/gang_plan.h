@@ -50,8 +50,8 @@ class GangPlan {
   // The head first.
   [[nodiscard]] const std::vector<GangMember>& chosen() const { return chosen_; }
 
-  // Some job of several nodes that concerns the group waits.
-  [[nodiscard]] bool any_waits() const { return any_waits_; }
+  // Of the jobs of several nodes that concern the group and wait, the one that lacks fewest nodes.
+  [[nodiscard]] const std::optional<WaitingGang>& waits() const { return waits_; }
   // The worker's own node is kept.
   [[nodiscard]] bool keeps_asker() const { return kept_ && kept_->workers.contains(asker_.worker); }
   // Whether a job of one node may start on the worker's own all the same.
@@ -84,8 +84,9 @@ class GangPlan {
             const Takes& takes);
   static WallTime drop_what_ends_before(WallTime moment, std::vector<Node>& nodes,
                                         std::set<std::string>& names);
-  std::optional<Kept> could_keep(const JobClass& job_class, std::uint32_t number,
-                                 std::uint64_t job);
+  // `found`: so many nodes could be part of it.
+  std::optional<Kept> could_keep(const JobClass& job_class, std::uint32_t number, std::uint64_t job,
+                                 std::uint32_t& found);
   bool can_start(const JobClass& job_class);
   [[nodiscard]] bool ends_in_time(std::chrono::seconds runtime) const;
   [[nodiscard]] bool is_kept_elsewhere(const Keep& keep);
@@ -96,7 +97,7 @@ class GangPlan {
   Asker asker_;
   const Offer& offer_;
   bool looked_ = false;
-  bool any_waits_ = false;
+  std::optional<WaitingGang> waits_;
   bool first_waits_ = false;  // `kept_` is of this exchange: it writes it
   std::optional<Kept> kept_;
   unsigned revision_ = 0;

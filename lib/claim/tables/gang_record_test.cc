@@ -11,7 +11,8 @@ Gang gang_of_two() {
   gang.job_class = 3;
   gang.stage = GangStage::running;
   gang.port = 40'000;
-  gang.members = {{WorkerEpoch{5}, "n1", true, false, {}}, {WorkerEpoch{6}, "n2", true, true, {}}};
+  gang.members = {{WorkerEpoch{5}, "n1", true, false, {}, true},
+                  {WorkerEpoch{6}, "n2", true, true, {}, false}};
   Outcome end;
   end.cause = EndCause::exited;
   end.exit_code = 3;

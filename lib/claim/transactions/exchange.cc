@@ -225,7 +225,7 @@ class Session {
     if (gangs && !lease_.gang) {
       (void)heads.take(nullptr, 0);  // what waits before anything that could be prefetched
       reserved_ = gangs->keeps_asker();
-      answer_.could_be_part = gangs->any_waits();
+      answer_.could_be_part = gangs->waits();
       if (gangs->settle(heads.looked_at_all())) answer_.to_be_known = true;
     }
     heads.write_back();

@@ -110,6 +110,23 @@ TEST(Gang, ends_on_all_of_them_when_any_member_is_lost) {
   }
 }
 
+TEST(Gang, asks_its_members_whether_they_live_when_the_head_says_that_it_has_failed) {
+  Formed f;
+  (void)f.wf.word(f.head, f.gang.token, Word::lives);
+  EXPECT_FALSE(f.part(f.head)->gang.asks()) << "it does not run yet";
+  f.wf.run(f.gang);
+  (void)f.wf.word(f.workers[0], f.gang.token, Word::lives);
+  EXPECT_FALSE(f.part(f.head)->gang.members[1].lives) << "said before it was asked";
+  const Answer asked = f.wf.word(f.head, f.gang.token, Word::lives);
+  EXPECT_EQ(asked.concerned, (std::vector{f.workers[0], f.workers[1]}));
+  EXPECT_TRUE(asked.gang->gang.asks());
+  EXPECT_TRUE(f.wf.word(f.workers[0], f.gang.token, Word::lives).concerned.empty());
+  EXPECT_FALSE(f.part(f.head)->gang.all_live());
+  EXPECT_EQ(f.wf.word(f.workers[1], f.gang.token, Word::lives).concerned, std::vector{f.head});
+  EXPECT_TRUE(f.part(f.head)->gang.all_live());
+  ASSERT_TRUE(f.wf.finish(f.head, f.gang.token).ok());
+}
+
 TEST(Gang, is_given_back_unstarted_by_a_member_that_declines_or_leaves) {
   for (const bool leaves : {false, true}) {
     Formed f;

@@ -63,6 +63,9 @@ class Words {
       case GangWord::What::ended:
         if (stage == GangStage::running) gangs_.note_end(name, rank, word.outcome);
         break;
+      case GangWord::What::lives:
+        gangs_.note_life(name, rank);
+        break;
       case GangWord::What::left:
         leave();
         break;

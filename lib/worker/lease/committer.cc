@@ -276,9 +276,9 @@ bool Committer::process(claim::Exchange exchange) {
   side_.store().expect(expected_.exchange(0));
   CommitReply reply = side_.exchange(std::move(exchange));
   last_confirmed_ = side_.confirmed().count();
-  // A gang that is not complete, or over, waits for commits of others.
+  // A gang that is not complete, or over, or has failed, waits for commits of others.
   const auto& gang = reply.answer.gang;
-  waits_for_gang_ = gang && gang->gang.stage != claim::GangStage::running;
+  waits_for_gang_ = gang && (gang->gang.stage != claim::GangStage::running || gang->gang.asks());
   const bool idle = reply.jobs.empty();
   {
     const std::lock_guard lock(mutex_);

@@ -226,6 +226,11 @@ std::string show_notice(const Notice& n, const NoticeWorld& world) {
           "stays until '{}', which has this node, is over; {} to leave it, which ends it "
           "on all of its nodes",
           name_of(n), again(n.number));
+    case What::gang_silent:
+      return fmt::format(
+          "'{}' has failed; that is reported once these nodes have shown that they live, else it "
+          "runs again: {}",
+          name_of(n), printable(n.text));
     case What::gang_over:
       return fmt::format(
           "the attempt of '{}' was over before it ended: a node of it was lost or has left",

@@ -31,6 +31,10 @@ std::string show_gang(const OwnGang& own) {
     how = "ends what is left of it here";
   } else if (gang.stage == claim::GangStage::forming) {
     how = fmt::format("waits: {} of {} have confirmed", confirmed, gang.members.size());
+  } else if (own.is_head() && own.showed_life) {
+    const auto live = std::count_if(gang.members.begin(), gang.members.end(),
+                                    [](const claim::GangMember& member) { return member.lives; });
+    how = fmt::format("it has failed: {} of {} have shown life since", live, gang.members.size());
   }
   return fmt::format("rank {} of the {} nodes of job #{}, attempt {}: {}", own.part.rank,
                      gang.members.size(), raw(own.token().job), own.token().attempt, how);

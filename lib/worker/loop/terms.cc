@@ -22,6 +22,7 @@ Terms terms_of(const Registration& registration, const WorkerSetup& setup,
   t.machine.sums = setup.machine.sums;
   t.max_parallel_jobs = setup.max_parallel_jobs;
   t.in_allocation = !setup.allocation.empty();
+  t.most_nodes = setup.most_nodes;
   t.scheduler = setup.scheduler;
   t.labels = setup.labels;
   t.also_unlabelled = setup.also_unlabelled;

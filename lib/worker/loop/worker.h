@@ -38,6 +38,7 @@ struct WorkerSetup {
   bool also_unlabelled = true;  // though it has labels, it serves jobs that ask for none
   std::string group;      // whose nodes a job of several nodes may have together; empty: of none
   std::string node_name;  // by which the others of the group reach this node
+  std::uint32_t most_nodes = 0;            // that the group can ever have; 0: anybody may join it
   std::optional<WallTime> allocation_end;  // nullopt: none, or not known
   std::optional<WallTime> ends_at;         // its jobs must have ended by then
   bool end_is_assumed = false;             // by the batch script's walltime: Slurm told no end

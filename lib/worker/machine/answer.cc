@@ -68,6 +68,14 @@ void tell_whom_it_awaits(const Step& s, const claim::WorkflowState& workflow) {
   s.tell({.what = Notice::What::awaits_others, .count = workflow.ending, .other = actions});
 }
 
+// Whether its node may yet be a part of what waits. Those of an allocation that have gone do not
+// come back, and others do not come: what it lacks must be among those that have not been seen yet.
+bool may_be_part(const State& w) {
+  if (!w.could_be_part) return false;
+  const std::uint32_t most = w.terms.most_nodes;
+  return most == 0 || w.could_be_part->lacks <= most - std::min(most, w.nodes_seen);
+}
+
 void check_done(const Step& s, const claim::WorkflowState& workflow) {
   State& w = s.w;
   if (!w.is_quiet() || !w.queue.empty() || w.has_reports() || w.gang) return;
@@ -91,7 +99,7 @@ void check_done(const Step& s, const claim::WorkflowState& workflow) {
     // Ready jobs are left, nobody runs them, none fits here. Where later jobs may be for this
     // worker, or its node a part of what waits for more nodes, it waits a while for others.
     const bool more =
-        (workflow.of(claim::JobState::blocked) > 0 && !w.terms.any_scheduler) || w.could_be_part;
+        (workflow.of(claim::JobState::blocked) > 0 && !w.terms.any_scheduler) || may_be_part(w);
     if (!more || s.now - w.idle_since >= kPatience) finish(s, WorkerEnd::nothing_fits);
   }
 }
@@ -154,6 +162,7 @@ void take_answer(const Step& s, event::Answered& answered) {
   const bool got_jobs = !answered.jobs.empty();
   w.reserved = answer.reserved;
   w.could_be_part = answer.could_be_part;
+  if (w.could_be_part) w.nodes_seen = std::max(w.nodes_seen, w.could_be_part->nodes);
   std::optional<ClaimedJob> gang_job = std::move(answered.gang_job);
   for (ClaimedJob& job : answered.jobs) {
     if (job.grant.gang) {

@@ -110,7 +110,7 @@ void conclude(const Step& s, const event::Ended& ended) {
   s.order(command::CloseOutput{ended.run,
                                !job.revoked && finished.state == claim::JobState::completed});
   finished.signature = ended.signature;
-  if (!job.revoked && may_recover(w, job) && recover(s, job, finished)) return;
+  if (!job.revoked && !job.of_gang && recover(s, job, finished)) return;
   report_end(s, job, std::move(finished));
 }
 

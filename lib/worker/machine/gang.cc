@@ -17,9 +17,12 @@ constexpr int kMostRefusals = 5;  // of a start, in a row
 
 // Workers of a gang that was formed by one commit do not all look at the same time.
 BootTime next_look(State& w, BootTime now) {
+  const OwnGang& g = *w.gang;
+  nanoseconds every = kGangLook;
+  if (g.is_head() && g.showed_life)
+    every = std::clamp(now - *g.showed_life, kFirstLifeLook, kGangLook);
   const double part = 0.8 + 0.2 * roll(w);
-  return now +
-         nanoseconds(static_cast<std::int64_t>(static_cast<double>(kGangLook.count()) * part));
+  return now + nanoseconds(static_cast<std::int64_t>(static_cast<double>(every.count()) * part));
 }
 
 nanoseconds gang_patience(const State& w) {
@@ -31,6 +34,7 @@ void join(const Step& s, const claim::GangPart& part, std::optional<ClaimedJob> 
   State& w = s.w;
   OwnGang& g = w.gang.emplace();
   g.part = part;
+  w.nodes_seen = std::max(w.nodes_seen, static_cast<std::uint32_t>(part.gang.members.size()));
   g.since = s.now;
   g.job = std::move(job);
   g.look_at = next_look(w, s.now);
@@ -109,6 +113,21 @@ void confirm(const Step& s) {
   GangWord word;
   word.token = g.token();
   word.port = port;
+  say_of_gang(s, std::move(word));
+}
+
+// The command has failed, and the head asks who lives.
+void show_life(const Step& s) {
+  OwnGang& g = *s.w.gang;
+  const claim::Gang& gang = g.gang();
+  if (g.is_head() || g.left || g.showed_life || gang.stage != GangStage::running || !gang.asks() ||
+      gang.members[g.part.rank].lives) {
+    return;
+  }
+  g.showed_life = s.now;
+  GangWord word;
+  word.token = g.token();
+  word.what = GangWord::What::lives;
   say_of_gang(s, std::move(word));
 }
 
@@ -215,6 +234,7 @@ bool run_gang(const Step& s) {
   if (!take_node(s)) return false;
   give_up(s);
   confirm(s);
+  show_life(s);
   if (!starts_now(w, s.now)) return true;
   OwnGang& g = *w.gang;
   w.starting = next_run(w);
@@ -284,6 +304,7 @@ std::optional<BootTime> gang_wake(const State& w, BootTime now) {
   if (!g.has_node && !g.declined) by(g.since + kNodePatience);
   if (g.is_head() && !g.declined) by(g.since + gang_patience(w));
   if (g.left) by(*g.left + kLeftPatience);
+  if (g.is_head() && g.showed_life && !g.told_silent) by(*g.showed_life + kLifeUnusual);
   return at;
 }
 

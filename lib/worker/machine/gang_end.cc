@@ -79,15 +79,67 @@ std::optional<claim::Finished> whole_of(const Step& s, const Running& head) {
   return failed;
 }
 
+// A failure that the death of another node may explain.
+bool may_be_of_a_loss(const claim::Finished& whole, const Running& head) {
+  const claim::EndCause cause = whole.outcome.cause;
+  return !head.revoked && whole.state == JobState::failed &&
+         (cause == claim::EndCause::exited || cause == claim::EndCause::signaled);
+}
+
+void ask_who_lives(const Step& s, const Running& head) {
+  OwnGang& g = *s.w.gang;
+  if (!g.showed_life) {
+    g.showed_life = s.now;
+    g.look_at = s.now + kFirstLifeLook;
+    GangWord word;
+    word.token = g.token();
+    word.what = GangWord::What::lives;
+    return say_of_gang(s, std::move(word));
+  }
+  if (s.now < *g.showed_life + kLifeUnusual || std::exchange(g.told_silent, true)) return;
+  std::string silent;
+  for (std::size_t rank = 1; rank < g.gang().members.size(); ++rank) {
+    const claim::GangMember& m = g.gang().members[rank];
+    if (!m.lives) silent += (silent.empty() ? "" : ", ") + m.node;
+  }
+  s.tell({.what = Notice::What::gang_silent, .job = head.job.load, .text = silent});
+}
+
+// A recovery script follows, once, what the head alone has run. False: none is due.
+bool recover_head(const Step& s, std::map<Run, Running>::iterator kept, claim::Finished& whole) {
+  State& w = s.w;
+  OwnGang& g = *w.gang;
+  if (kept->second.revoked || kept->second.job.on_each_node || std::exchange(g.recovered, true))
+    return false;
+  Running job = kept->second;
+  job.ended.reset();
+  if (!recover(s, job, whole)) return false;
+  w.running.erase(kept);
+  Running& script = w.running.at(*g.run);
+  script.cpus = take_cpus(w, script.job);
+  return true;
+}
+
+void conclude_head(const Step& s, std::map<Run, Running>::iterator kept) {
+  State& w = s.w;
+  OwnGang& g = *w.gang;
+  auto whole = whole_of(s, kept->second);
+  if (!whole) return;
+  if (may_be_of_a_loss(*whole, kept->second) && !g.gang().all_live()) {
+    if (w.phase != Phase::stopping) return ask_who_lives(s, kept->second);
+    // It has no time to find out: nobody can say that the failure is the job's own.
+    whole->outcome.cause = w.stop_cause;
+    whole->state = state_of(whole->outcome, kept->second);
+  }
+  if (!recover_head(s, kept, *whole)) g.whole = std::move(whole);
+}
+
 void conclude_gang(const Step& s) {
   State& w = s.w;
   OwnGang& g = *w.gang;
   if (!g.is_head() || g.whole || g.is_over()) return;
   const auto head = kept_end(w);
-  if (head != w.running.end()) {
-    g.whole = whole_of(s, head->second);
-    return;
-  }
+  if (head != w.running.end()) return conclude_head(s, head);
   const auto runs = g.run ? w.running.find(*g.run) : w.running.end();
   if (runs == w.running.end() || !runs->second.job.on_each_node) return;
   if (runs->second.job.ends_with_first_failure && first_failure(g.gang()) != nullptr)
@@ -193,11 +245,6 @@ bool revoke_gang(const Step& s, const claim::ClaimToken& token) {
   if (!w.gang || !w.gang->is_head() || w.gang->token() != token || !w.gang->job) return false;
   w.gang->revoked = true;
   return true;
-}
-
-bool may_recover(const State& w, const Running& job) {
-  if (!job.of_gang) return true;
-  return w.gang && w.gang->is_head() && !w.gang->is_over() && !job.job.on_each_node;
 }
 
 bool goes_on_for_gang(const State& w, const Running& job) {

@@ -8,53 +8,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class GangEnd : public GangStep {
- protected:
-  void head_runs(std::uint32_t nodes, ClaimedJob job) {
-    be_in_gang(nodes, 0, std::move(job));
-    hear();
-    for (auto& member : part_.gang.members) member.confirmed = true;
-    see(Stage::complete);
-    ASSERT_EQ(count<command::StartJob>(), 1U);
-    part_.gang.stage = Stage::running;
-    hear();
-  }
-  void member_runs(ClaimedJob job) {
-    be_in_gang(2, 1, std::move(job));
-    part_.gang.members[1].confirmed = true;
-    hear();
-    see(Stage::running);
-    hear();
-  }
-  void member_ends(std::uint32_t rank, int code) {
-    claim::Outcome outcome;
-    outcome.cause = claim::EndCause::exited;
-    outcome.exit_code = code;
-    outcome.ended_at = wall_;
-    part_.gang.members[rank].end = outcome;
-    see(Stage::running);
-  }
-  [[nodiscard]] std::vector<claim::Finished> finishes() const {
-    std::vector<claim::Finished> all;
-    for (const Command& order : done_) {
-      if (const auto* submit = std::get_if<command::Submit>(&order))
-        all.insert(all.end(), submit->exchange.finishes.begin(), submit->exchange.finishes.end());
-    }
-    return all;
-  }
-  // The command here ends because it was told to.
-  void end_stopped() {
-    ASSERT_TRUE(state_.gang && state_.gang->run);
-    event::Ended ended;
-    ended.run = *state_.gang->run;
-    ended.how.how = exec::Ending::stopped;
-    ended.how.signal = SIGTERM;
-    ended.how.started_at = ended.how.ended_at = wall_;
-    feed(std::move(ended));
-    turn();
-  }
-};
-
 TEST_F(GangEnd, a_head_says_the_end_and_that_it_left_together_when_nothing_is_left_of_it_here) {
   head_runs(2, gang_job());
   leftovers_ = exec::Leftovers::some;
@@ -174,15 +127,17 @@ TEST_F(GangEnd, the_first_failure_on_another_node_ends_the_rest) {
   pass(1s);
   end_stopped();
   turn();
+  EXPECT_TRUE(finishes().empty());
+  all_live();
   ASSERT_EQ(finishes().size(), 1U);
   EXPECT_EQ(finishes().front().state, claim::JobState::failed);
   EXPECT_EQ(finishes().front().outcome.exit_code, 9);
 }
 
-TEST_F(GangEnd, the_failure_of_the_head_is_said_at_once) {
+TEST_F(GangEnd, the_failure_of_the_head_waits_for_no_other_end) {
   head_runs(3, job_on_each_node());
   end_command(4);
-  turn();
+  all_live();
   ASSERT_EQ(finishes().size(), 1U);
   EXPECT_EQ(finishes().front().outcome.exit_code, 4);
 }
@@ -209,7 +164,7 @@ TEST_F(GangEnd, where_each_is_to_end_by_itself_a_failure_waits_for_the_others) {
   turn();
   EXPECT_TRUE(finishes().empty());
   member_ends(2, 0);
-  turn();
+  all_live();
   ASSERT_EQ(finishes().size(), 1U);
   EXPECT_EQ(finishes().front().state, claim::JobState::failed);
   EXPECT_EQ(finishes().front().outcome.exit_code, 9);

@@ -1,6 +1,8 @@
 // For the tests of a worker that is part of a gang: what the store says of it, and what it says.
 #pragma once
 
+#include <signal.h>
+
 #include "lib/worker/machine/step_fixture.h"
 
 namespace torc::worker {
@@ -122,6 +124,63 @@ class GangStep : public StepTest {
     event::Ended ended;
     ended.run = *state_.gang->run;
     ended.how.exit_code = code;
+    ended.how.started_at = ended.how.ended_at = wall_;
+    feed(std::move(ended));
+    turn();
+  }
+};
+
+// For those of how its part ends.
+class GangEnd : public GangStep {
+ protected:
+  void head_runs(std::uint32_t nodes, ClaimedJob job) {
+    be_in_gang(nodes, 0, std::move(job));
+    hear();
+    for (auto& member : part_.gang.members) member.confirmed = true;
+    see(Stage::complete);
+    ASSERT_EQ(count<command::StartJob>(), 1U);
+    part_.gang.stage = Stage::running;
+    hear();
+  }
+  void member_runs(ClaimedJob job) {
+    be_in_gang(2, 1, std::move(job));
+    part_.gang.members[1].confirmed = true;
+    hear();
+    see(Stage::running);
+    hear();
+  }
+  void member_ends(std::uint32_t rank, int code) {
+    claim::Outcome outcome;
+    outcome.cause = claim::EndCause::exited;
+    outcome.exit_code = code;
+    outcome.ended_at = wall_;
+    part_.gang.members[rank].end = outcome;
+    see(Stage::running);
+  }
+  [[nodiscard]] std::vector<claim::Finished> finishes() const {
+    std::vector<claim::Finished> all;
+    for (const Command& order : done_) {
+      if (const auto* submit = std::get_if<command::Submit>(&order))
+        all.insert(all.end(), submit->exchange.finishes.begin(), submit->exchange.finishes.end());
+    }
+    return all;
+  }
+  // Those but the head say that they live, up to this rank, and the store tells the head.
+  void live(std::size_t last) {
+    hear();
+    part_.gang.members[0].lives = true;
+    for (std::size_t rank = 1; rank <= last; ++rank) part_.gang.members[rank].lives = true;
+    see(Stage::running);
+    turn();
+  }
+  void all_live() { live(part_.gang.members.size() - 1); }
+  // The command here ends because it was told to.
+  void end_stopped() {
+    ASSERT_TRUE(state_.gang && state_.gang->run);
+    event::Ended ended;
+    ended.run = *state_.gang->run;
+    ended.how.how = exec::Ending::stopped;
+    ended.how.signal = SIGTERM;
     ended.how.started_at = ended.how.ended_at = wall_;
     feed(std::move(ended));
     turn();

@@ -308,5 +308,70 @@ TEST_F(GangStep, on_a_node_that_is_kept_for_a_gang_nothing_waits) {
   EXPECT_EQ(state_.talk.in_flight.spares.size(), 2U);
 }
 
+// --- a gang that waits for more nodes ---
+
+class WaitingForNodes : public GangStep {
+ protected:
+  // What the store answers an offer: nothing, and a gang waits, for which so many nodes lack.
+  void be_answered(std::uint32_t nodes, std::uint32_t lacks) {
+    for (int i = 0; i < 3 && !state_.talk.busy; ++i) {
+      pass(std::chrono::seconds(40));
+      turn();
+    }
+    ASSERT_TRUE(state_.talk.busy) << "it asked nothing";
+    event::Answered e;
+    e.newest = ++commit_;
+    e.answer.workflow.jobs = 1;
+    e.answer.workflow.counts[static_cast<std::size_t>(claim::JobState::ready)] = 1;
+    e.answer.live_workers = nodes;
+    e.answer.could_be_part = {nodes, lacks};
+    feed(std::move(e));
+    turn();
+  }
+};
+
+TEST_F(WaitingForNodes, is_in_vain_in_an_allocation_that_has_lost_one) {
+  be_born(2);
+  state_.terms.most_nodes = 3;
+  be_answered(3, 0);
+  EXPECT_FALSE(state_.end.has_value());
+  be_answered(2, 1);
+  EXPECT_EQ(state_.end, WorkerEnd::nothing_fits);
+}
+
+TEST_F(WaitingForNodes, is_in_vain_after_a_gang_on_a_node_that_has_gone) {
+  be_born(2);
+  state_.terms.most_nodes = 3;
+  form(3, 1);
+  be_told(part_, gang_job());
+  hear();
+  see(Stage::over);
+  turn();
+  if (state_.talk.busy) be_answered(2, 1);
+  if (!state_.end) be_answered(2, 1);
+  EXPECT_EQ(state_.end, WorkerEnd::nothing_fits);
+}
+
+TEST_F(WaitingForNodes, is_in_vain_where_the_allocation_never_had_as_many) {
+  be_born(2);
+  state_.terms.most_nodes = 3;
+  be_answered(2, 2);
+  EXPECT_EQ(state_.end, WorkerEnd::nothing_fits);
+}
+
+TEST_F(WaitingForNodes, goes_on_while_nodes_of_the_allocation_have_not_come_and_in_other_groups) {
+  be_born(2);
+  state_.terms.most_nodes = 3;
+  be_answered(2, 1);
+  EXPECT_FALSE(state_.end.has_value());
+  be_born(2);
+  be_answered(3, 0);
+  be_answered(2, 1);
+  EXPECT_FALSE(state_.end.has_value());
+  pass(std::chrono::minutes(10));
+  be_answered(2, 1);
+  EXPECT_EQ(state_.end, WorkerEnd::nothing_fits);
+}
+
 }  // namespace
 }  // namespace torc::worker

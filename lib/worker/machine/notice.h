@@ -52,6 +52,7 @@ struct Notice {
     gang_incomplete,       // job, time, text: nodes that are silent
     gang_lacks_node,       // job
     gang_stays,            // job, number: of the signal
+    gang_silent,           // job, text: nodes that have not shown life since it failed
     gang_over,             // job; of the head: not by an end of its own
     gang_left_some,        // job, time
     action_not_started,    // action, text, or number: errno

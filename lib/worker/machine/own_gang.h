@@ -31,6 +31,11 @@ inline constexpr std::chrono::nanoseconds kNodePatience = std::chrono::seconds(5
 inline constexpr std::chrono::nanoseconds kGangLook = std::chrono::seconds(5);
 // From the termination signal to SIGKILL, of a gang that does not count any more.
 inline constexpr std::chrono::nanoseconds kGangLead = std::chrono::seconds(4);
+// A head whose command has failed, and that waits for the others to show life, looks so soon at
+// first, since bells may be lost.
+inline constexpr std::chrono::nanoseconds kFirstLifeLook = std::chrono::milliseconds(500);
+// One that waits longer than that says so.
+inline constexpr std::chrono::nanoseconds kLifeUnusual = std::chrono::seconds(2);
 // A member that is told to leave says so first, and waits so long for the store.
 inline constexpr std::chrono::nanoseconds kLeftPatience = std::chrono::seconds(2);
 // For what cannot be killed, or not be looked for: then the node is free all the same.
@@ -53,12 +58,16 @@ struct OwnGang {
   bool declined = false;
   std::optional<BootTime> left;  // before its end, by a worker that is told to leave
   bool look = false;             // is under way
+  // Of the head: it has said that the command failed, and since when; of a member: that it lives.
+  std::optional<BootTime> showed_life;
+  bool told_silent = false;
   BootTime look_at{};
 
   int refusals = 0;        // of its start here
   std::optional<Run> run;  // its command, or the recovery script in its place
   bool stopped = false;    // that was told to end
   bool ended_here = false;
+  bool recovered = false;                // the failure was followed by its recovery script
   bool revoked = false;                  // canceled, before the head had started it
   std::optional<claim::Finished> whole;  // what all of it came to; of the head
 

@@ -101,8 +101,6 @@ void take_gang_start(const Step& s, const event::StartAnswer& answer);
 // --- gang_end.cc: how its part in a gang ends ---
 // Whether the end of a command of a gang is not to be said now.
 bool keep_gang_end(const Step& s, const Running& job, claim::Finished& finished);
-// A recovery script follows only what the head alone has run.
-[[nodiscard]] bool may_recover(const State& w, const Running& job);
 // Whether what was canceled is the gang that it is the head of, and has not started.
 bool revoke_gang(const Step& s, const claim::ClaimToken& token);
 // What it is told to do when it is to leave: true: the command of a gang goes on for now.

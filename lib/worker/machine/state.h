@@ -40,6 +40,7 @@ struct Terms {
   NodeShare::Most machine;                         // what it may use
   std::optional<std::uint64_t> max_parallel_jobs;  // queue-depth mode: count jobs, ignore resources
   bool in_allocation = false;                      // of Slurm's
+  std::uint32_t most_nodes = 0;  // that its group can ever have; 0: anybody may join it
   std::string scheduler;
   std::string labels;  // as lib/base/labels.h writes them
   bool also_unlabelled = true;
@@ -270,7 +271,8 @@ struct State {
   std::uint64_t left_gang = 0;  // the newest claim of a gang that it has said it left
   std::uint64_t gang_seen = 0;  // the newest commit by which it knows of its gang, or of none
   bool reserved = false;        // its node is kept for a gang that waits
-  bool could_be_part = false;   // of one that waits
+  std::optional<claim::WaitingGang> could_be_part;
+  std::uint32_t nodes_seen = 0;  // the most of its group that it has seen at the same time
   Narrow narrow;
   DeadMount dead_mount;
   BootTime

@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <string_view>
 
 #include "lib/base/text/quote.h"
+#include "lib/claim/rules/gang.h"
 #include "lib/worker/setup/worker_setup.h"
 
 namespace torc::worker {
@@ -45,8 +47,11 @@ Result<GroupPlace> place_in_group(const WorkerOptions& options, const exec::GetE
     // requeued; so is how often that was done, where Slurm tells no start.
     std::string run = env("SLURM_JOB_START_TIME").value_or("");
     if (run.empty()) run = env("TORC_ALLOCATION_START").value_or("");
-    place.group = fmt::format("Slurm {} {} {} {}", env("SLURM_CLUSTER_NAME").value_or(""),
-                              allocation, run, env("SLURM_RESTART_COUNT").value_or("0"));
+    place.group = fmt::format("{}{} {} {} {}", claim::kAllocationGroup,
+                              env("SLURM_CLUSTER_NAME").value_or(""), allocation, run,
+                              env("SLURM_RESTART_COUNT").value_or("0"));
+    const std::string nodes = env("SLURM_JOB_NUM_NODES").value_or("");
+    (void)std::from_chars(nodes.data(), nodes.data() + nodes.size(), place.most_nodes);
   }
   return place;
 }

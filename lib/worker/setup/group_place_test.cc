@@ -43,7 +43,9 @@ TEST_F(Group, what_a_person_says_stands) {
   options_.node_name = "left_1";
   allocation_ = "12";
   slurm_node_ = "node7";
+  env_ = {{"SLURM_JOB_NUM_NODES", "4"}};
   EXPECT_EQ(place().group, "lab");
+  EXPECT_EQ(place().most_nodes, 0U) << "anybody may join it";
   EXPECT_EQ(place().node_name, "left_1");
 }
 
@@ -53,6 +55,9 @@ TEST_F(Group, the_workers_of_one_run_of_an_allocation_are_of_one) {
   env_ = {{"SLURM_CLUSTER_NAME", "c"}, {"SLURM_JOB_START_TIME", "1000"}};
   const std::string first = place().group;
   EXPECT_NE(first, "");
+  EXPECT_EQ(place().most_nodes, 0U) << "nobody says how many";
+  env_["SLURM_JOB_NUM_NODES"] = "4";
+  EXPECT_EQ(place().most_nodes, 4U);
   EXPECT_EQ(place().node_name, "node7");
   slurm_node_ = "node8";
   EXPECT_EQ(place().group, first);

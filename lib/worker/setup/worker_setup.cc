@@ -311,6 +311,7 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
               place_in_group(options, env, setup.allocation, setup.slurm_node, setup.machine.host));
   setup.group = std::move(in_group.group);
   setup.node_name = std::move(in_group.node_name);
+  setup.most_nodes = in_group.most_nodes;
   // What is called a node of its own has a ledger of its own.
   if (!options.node_name.empty() && options.node_name != setup.machine.host) {
     setup.node_place.node = options.node_name;

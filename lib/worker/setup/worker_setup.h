@@ -50,6 +50,7 @@ enum class Place : unsigned char { allocation, laptop };  // `torc worker`, `tor
 struct GroupPlace {
   std::string group;  // empty: of none
   std::string node_name;
+  std::uint32_t most_nodes = 0;  // that it can ever have; 0: not known
 };
 // As the options say; in an allocation (`allocation`, empty: none) else one run of it, by Slurm's
 // names. All that is asked is in `env`, which all workers of the allocation have alike: what one of

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <string>
@@ -120,6 +121,36 @@ inline std::vector<Seen> processes_with(const std::string& text,
     found.push_back({pid, node->second, program, command});
   }
   return found;
+}
+
+// What the death of something at `struck` came to, in seconds: when the first attempt was over, by
+// the history of the job, and the second began; and when the last of its ranks was gone.
+struct Timeline {
+  double over = -1;   // after the death; -1: never
+  double gone = -1;   // the same
+  double again = -1;  // the same
+};
+inline double wall_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+inline Timeline timeline_of(const nlohmann::json& events, double struck, double gone) {
+  Timeline line{-1, gone - struck, -1};
+  for (const auto& event : events) {
+    const std::string what = event.at("event");
+    if (!event.at("attempt").is_number() || !event.at("at").is_number()) continue;
+    const int attempt = event.at("attempt");
+    const double at = event.at("at").get<double>() - struck;
+    if (attempt == 1 && (what == "finished" || what == "requeued") && line.over < 0) line.over = at;
+    if (attempt == 2 && what == "started" && line.again < 0) line.again = at;
+  }
+  return line;
+}
+// A row of the table of docs/maintainer/testing.md.
+inline std::string row_of(const char* name, const nlohmann::json& job, const Timeline& line) {
+  const auto show = [](double s) { return s < 0 ? std::string("-") : fmt::format("{:.1f}", s); };
+  return fmt::format("| {} | {}, attempt {} | {} | {:.1f} | {} |\n", name,
+                     job.at("state").get<std::string>(), job.at("attempt").get<int>(),
+                     show(line.over), line.gone, show(line.again));
 }
 
 // "1.2.": of attempt 2 of job 1.

@@ -1,0 +1,132 @@
+// A command of several nodes that fails: whether that is its own, or of the death of another node.
+#include <signal.h>
+
+#include "lib/worker/machine/gang_fixture.h"
+
+namespace torc::worker {
+namespace {
+
+using namespace std::chrono_literals;
+
+using GangFailure = GangEnd;
+
+TEST_F(GangFailure, a_failure_is_said_once_all_others_have_shown_life_since) {
+  head_runs(3, gang_job());
+  end_command(205);
+  EXPECT_EQ(said(What::lives), 1U) << "they are asked at once";
+  EXPECT_TRUE(finishes().empty());
+  live(1);
+  EXPECT_TRUE(finishes().empty()) << "one is silent";
+  EXPECT_EQ(count<command::EndGang>(), 0U);
+  EXPECT_TRUE(state_.gang->has_node);
+  live(2);
+  ASSERT_EQ(finishes().size(), 1U);
+  EXPECT_EQ(finishes().front().state, claim::JobState::failed);
+  EXPECT_EQ(finishes().front().outcome.exit_code, 205);
+  EXPECT_EQ(said(What::lives), 1U);
+}
+
+TEST_F(GangFailure, a_failure_is_not_said_when_a_member_is_found_lost) {
+  head_runs(2, gang_job());
+  end_command(205);
+  live(0);
+  pass(5min);
+  turn();
+  hear();
+  EXPECT_TRUE(finishes().empty()) << "however long it is silent: its lease runs out or it speaks";
+  see(Stage::over);
+  turn();
+  EXPECT_TRUE(finishes().empty());
+  EXPECT_EQ(said(What::left), 1U);
+  EXPECT_EQ(state_.summary.failed, 0U);
+}
+
+TEST_F(GangFailure, a_head_that_asks_looks_soon_and_then_as_ever_and_names_who_is_silent) {
+  head_runs(3, gang_job());
+  end_command(205);
+  live(1);
+  const BootTime asked = now_;
+  EXPECT_LE(wake_at(state_, now_), asked + kFirstLifeLook);
+  pass(kLifeUnusual);
+  turn();
+  ASSERT_NE(last<command::Tell>(), nullptr);
+  const Notice* silent = nullptr;
+  for (const Command& order : done_) {
+    const auto* tell = std::get_if<command::Tell>(&order);
+    if (tell != nullptr && tell->notice.what == Notice::What::gang_silent) silent = &tell->notice;
+  }
+  ASSERT_NE(silent, nullptr);
+  EXPECT_EQ(silent->text, "n2");
+  pass(1min);
+  turn();
+  hear();
+  EXPECT_GT(wake_at(state_, now_), now_ + kFirstLifeLook);
+}
+
+TEST_F(GangFailure, a_member_that_is_asked_says_once_that_it_lives) {
+  member_runs(gang_job());
+  EXPECT_EQ(said(What::lives), 0U);
+  part_.gang.members[0].lives = true;
+  see(Stage::running);
+  EXPECT_EQ(said(What::lives), 1U);
+  EXPECT_EQ(last_exchange().gang.back().token, kToken);
+  turn();
+  see(Stage::running);
+  EXPECT_EQ(said(What::lives), 1U);
+}
+
+TEST_F(GangFailure, neither_a_success_nor_what_torc_itself_ended_waits_for_anybody) {
+  for (const exec::Ending how :
+       {exec::Ending::exited, exec::Ending::timed_out, exec::Ending::out_of_memory}) {
+    done_.clear();
+    head_runs(2, gang_job());
+    event::Ended ended;
+    ended.run = *state_.gang->run;
+    ended.how.how = how;
+    ended.how.exit_code = 0;
+    ended.how.started_at = ended.how.ended_at = wall_;
+    feed(std::move(ended));
+    turn();
+    EXPECT_EQ(said(What::lives), 0U);
+    EXPECT_EQ(finishes().size(), 1U);
+  }
+}
+
+TEST_F(GangFailure, a_head_that_is_to_stop_while_it_asks_gives_the_job_back) {
+  head_runs(2, gang_job());
+  end_command(205);
+  feed(event::Signal{SIGTERM});
+  pass(1s);
+  feed(event::Signal{SIGTERM});
+  turn();
+  hear();
+  turn();
+  const auto* goodbye = last<command::Goodbye>();
+  ASSERT_NE(goodbye, nullptr);
+  ASSERT_EQ(goodbye->words.finishes.size(), 1U);
+  EXPECT_EQ(goodbye->words.finishes.front().state, claim::JobState::ready);
+}
+
+TEST_F(GangFailure, a_recovery_script_follows_a_failure_that_is_the_jobs_own_and_once) {
+  claim::Handler handler;
+  handler.rules.emplace_back();
+  handler.rules.back().all_exit_codes = true;
+  handler.rules.back().script = "fix";
+  handler.rules.back().max_retries = 3;
+  ClaimedJob job = gang_job();
+  job.handler = std::make_shared<const claim::Handler>(handler);
+  head_runs(2, job);
+  end_command(205);
+  EXPECT_EQ(count<command::StartRecovery>(), 0U);
+  all_live();
+  ASSERT_EQ(count<command::StartRecovery>(), 1U);
+  end_command(1);
+  turn();
+  EXPECT_EQ(count<command::StartRecovery>(), 1U);
+  ASSERT_EQ(finishes().size(), 1U);
+  EXPECT_EQ(finishes().front().outcome.exit_code, 205);
+  EXPECT_FALSE(finishes().front().recovered);
+}
+
+}  // namespace
+}  // namespace torc::worker
