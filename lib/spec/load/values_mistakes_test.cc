@@ -53,6 +53,26 @@ wf.yaml:7:17: error: no resource can be called 'a b'
     7 |     resources: {"a b": 1, cpus: 2, licence: 0, port: 0.0001, "gpus/a100": 2.5, x-y: 1, x_y: 1}
       |                 ^~~~~
       = a name begins with a letter and has letters, digits, '_', '-' and '.', then perhaps a type: gpus/a100
+wf.yaml:7:27: error: 'cpus' has a key of its own
+    7 |     resources: {"a b": 1, cpus: 2, licence: 0, port: 0.0001, "gpus/a100": 2.5, x-y: 1, x_y: 1}
+      |                           ^~~~
+      = write num_cpus, memory, num_gpus, … beside 'resources'
+wf.yaml:7:45: error: 'licence' cannot be '0'
+    7 |     resources: {"a b": 1, cpus: 2, licence: 0, port: 0.0001, "gpus/a100": 2.5, x-y: 1, x_y: 1}
+      |                                             ^
+      = a number above 0 with at most three decimals, or all
+wf.yaml:7:54: error: 'port' cannot be '0.0001'
+    7 |     resources: {"a b": 1, cpus: 2, licence: 0, port: 0.0001, "gpus/a100": 2.5, x-y: 1, x_y: 1}
+      |                                                      ^~~~~~
+      = a number above 0 with at most three decimals, or all
+wf.yaml:7:75: error: 'gpus/a100' cannot be '2.5'
+    7 |     resources: {"a b": 1, cpus: 2, licence: 0, port: 0.0001, "gpus/a100": 2.5, x-y: 1, x_y: 1}
+      |                                                                           ^~~
+      = whole GPUs, or a part of one below 1, such as 0.25
+wf.yaml:7:88: error: 'x_y' is written the same in an environment variable as another name here (TORC_RESOURCE_X_Y)
+    7 |     resources: {"a b": 1, cpus: 2, licence: 0, port: 0.0001, "gpus/a100": 2.5, x-y: 1, x_y: 1}
+      |                                                                                        ^~~
+      = give one of them another name
 )"},
     {"gpus_beside_a_type_of_them", R"(
 name: w
@@ -63,10 +83,14 @@ resource_requirements:
   - {name: r, num_gpus: 1, resources: {gpus/a100: 1}}
   - {name: s, resources: {fpga: 1, fpga/x: 1}}
 )", R"(
-wf.yaml:6:38: error: 'gpus/a100' beside num_gpus
+wf.yaml:6:40: error: 'gpus/a100' beside num_gpus
     6 |   - {name: r, num_gpus: 1, resources: {gpus/a100: 1}}
-      |                                      ^~~~~~~~~
+      |                                        ^~~~~~~~~
       = of which type its GPUs are is said of all of them: write one of the two
+wf.yaml:7:36: error: 'fpga/x' beside a type of it
+    7 |   - {name: s, resources: {fpga: 1, fpga/x: 1}}
+      |                                    ^~~~~~
+      = the type is said of all of it: write one of the two
 )"},
     {"memory_of_zero", R"(
 name: w
