@@ -48,8 +48,8 @@ claim::WorkerInfo worker_here(const workflow::Context& context) {
   info.memory = machine.memory;
   info.more.named = exec::named_of(machine);
   const std::string end = context.env("SLURM_JOB_END_TIME").value_or("");
-  const std::int64_t seconds = leading_number<std::int64_t>(end).value_or(0);
-  if (seconds > 0) info.ends_at = std::chrono::seconds(seconds);
+  const std::int64_t ends_at = leading_number<std::int64_t>(end).value_or(0);
+  if (ends_at > 0) info.ends_at = std::chrono::seconds(ends_at);
   return info;
 }
 
