@@ -73,7 +73,8 @@ TEST(Room, a_need_of_any_gpu_leaves_those_of_a_type_as_long_as_it_can) {
 }
 
 TEST(Room, a_part_goes_where_it_leaves_the_least) {
-  const auto chosen = choose(needs({{"port", 250}}), {{"port", 700}, {"port", 300}, {"port", 500}, {"port"}});
+  const auto chosen =
+      choose(needs({{"port", 250}}), {{"port", 700}, {"port", 300}, {"port", 500}, {"port"}});
   ASSERT_TRUE(chosen);
   EXPECT_EQ(*chosen, (std::vector<PieceUse>{{1, 250}}));
 }
