@@ -40,14 +40,16 @@ TEST(NamedResources, jobs_have_what_their_worker_was_told_of) {
 
 TEST(NamedResources, where_nobody_has_any_a_job_waits_and_says_for_what) {
   Workplace here;
-  here.write("wf.yaml", std::string(kWorkflow) +
-                            "  - {name: f, command: x, resource_requirements: fpga}\n"
-                            "  - {name: busy, command: 'read x < gate', priority: 9}\n");
+  here.write("wf.yaml",
+             std::string(kWorkflow) +
+                 "  - {name: f, command: x, resource_requirements: fpga}\n"
+                 "  - {name: busy, command: 'echo busy > record; read x < gate', priority: 9}\n");
+  Fifo record{here.path() / "record"};
   Fifo gate{here.path() / "gate"};
   ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
   const auto worker = here.start({"worker", "wf.torc", "--num-cpus", "2", "--memory", "1g",
                                   "--resource", "port=[a]", "--grace", "0s"});
-  ASSERT_TRUE(here.wait_for_state("wf.torc", "busy", "running"));
+  ASSERT_TRUE(wait_until({&record, worker.get()}, [&] { return record.has("busy"); }));
   const json f = here.json({"why", "wf.torc", "f"});
   ASSERT_EQ(f["reasons"].size(), 1U) << f;
   EXPECT_EQ(f["reasons"][0]["kind"], "resource");
@@ -62,8 +64,8 @@ TEST(NamedResources, where_nobody_has_any_a_job_waits_and_says_for_what) {
   EXPECT_TRUE(here.run({"status", "wf.torc"}).says("a worker with as much fpga"));
   const json job = here.json({"job", "wf.torc", "s"});
   EXPECT_EQ(job["resources"], json({{"scratch", 2.5}}));
-  worker->kill(SIGTERM);
-  (void)worker->wait();
+  gate.open_gate(1);
+  EXPECT_EQ(worker->wait().exit_code, 0);
 }
 
 TEST(NamedResources, two_workers_of_a_node_never_give_a_piece_twice) {

@@ -72,6 +72,13 @@ TEST(Room, a_need_of_any_gpu_leaves_those_of_a_type_as_long_as_it_can) {
   EXPECT_EQ(*chosen, (std::vector<PieceUse>{{1, kWhole}}));
 }
 
+TEST(Room, a_part_goes_where_it_leaves_the_least) {
+  const auto chosen =
+      choose(needs({{"port", 250}}), {{"port", 700}, {"port", 300}, {"port", 500}, {"port"}});
+  ASSERT_TRUE(chosen);
+  EXPECT_EQ(*chosen, (std::vector<PieceUse>{{1, 250}}));
+}
+
 TEST(Room, all_needs_every_piece_whole_and_one_at_least) {
   const Resources all = needs({{"port", kAllThereIs}});
   EXPECT_EQ(how_many_named_fit(all, of_pieces({{"port"}, {"port"}})), 1U);
