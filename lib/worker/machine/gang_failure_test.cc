@@ -87,6 +87,7 @@ TEST_F(GangFailure, neither_a_success_nor_what_torc_itself_ended_waits_for_anybo
     ended.how.started_at = ended.how.ended_at = wall_;
     feed(std::move(ended));
     turn();
+    turn();
     EXPECT_EQ(said(What::lives), 0U);
     EXPECT_EQ(finishes().size(), 1U);
   }
@@ -100,6 +101,7 @@ TEST_F(GangFailure, a_head_that_is_to_stop_while_it_asks_gives_the_job_back) {
   feed(event::Signal{SIGTERM});
   turn();
   hear();
+  turn();
   turn();
   const auto* goodbye = last<command::Goodbye>();
   ASSERT_NE(goodbye, nullptr);

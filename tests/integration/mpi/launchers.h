@@ -137,6 +137,7 @@ inline Timeline timeline_of(const nlohmann::json& events, double struck, double 
   Timeline line{-1, gone - struck, -1};
   for (const auto& event : events) {
     const std::string what = event.at("event");
+    if (what == "canceled" && line.over < 0) line.over = event.at("at").get<double>() - struck;
     if (!event.at("attempt").is_number() || !event.at("at").is_number()) continue;
     const int attempt = event.at("attempt");
     const double at = event.at("at").get<double>() - struck;
