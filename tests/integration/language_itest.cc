@@ -31,7 +31,7 @@ TEST_F(WorkflowFile, says_in_a_job_what_it_needs) {
   run(std::string(R"(name: wf
 resource_requirements: [{name: small, cpus: 2, memory: 1g, runtime: 1h}]
 jobs:
-  - {name: own, command: echo $TORC_NUM_CPUS $TORC_MEMORY_BYTES, cpus: 3, memory: 2m}
+  - {name: own, command: echo $TORC_NUM_CPUS $TORC_MEMORY_BYTES, cpus: 3, memory: 200m}
   - name: both
     command: |
       echo $TORC_NUM_CPUS $TORC_MEMORY_BYTES
@@ -40,11 +40,11 @@ jobs:
       )") +
       TORC_PROGRAM + R"( spawn more.json
     resource_requirements: small
-    memory: 3m
+    memory: 300m
     runtime: 2m
 )");
-  EXPECT_EQ(log("own"), "3 2097152\n");
-  EXPECT_TRUE(log("both").starts_with("2 3145728\n")) << log("both");
+  EXPECT_EQ(log("own"), "3 209715200\n");
+  EXPECT_TRUE(log("both").starts_with("2 314572800\n")) << log("both");
   EXPECT_EQ(log("spawned"), "4 1073741824\n");
   const json both = here.json({"job", "both"});
   EXPECT_EQ(both["cpus"], 2);
