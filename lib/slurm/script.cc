@@ -194,15 +194,19 @@ Result<std::string> render_script(const ScriptContext& context,
   TORC_TRY(check_mpi(mpi));
   TORC_ASSIGN(const auto options, options_of(context, scheduler, defaults));
   TORC_ASSIGN(const auto worker_log, log_pattern(context.store, "slurm-%j.%N.out"));
-  return fill_template(context.from, {{"directives", options.directives()},
-                                      {"workflow", comment_text(context.workflow)},
-                                      {"scheduler_name", comment_text(scheduler.name)},
-                                      {"store", shell_quote(context.store.native())},
-                                      {"torc", shell_quote(context.torc.native())},
-                                      {"scheduler", shell_quote(scheduler.name)},
-                                      {"mpi", mpi},
-                                      {"worker_log", shell_quote(worker_log)},
-                                      {"walltime_seconds", seconds_of(scheduler.walltime)}});
+  return fill_template(
+      context.from,
+      {{"directives", options.directives()},
+       {"workflow", comment_text(context.workflow)},
+       {"scheduler_name", comment_text(scheduler.name)},
+       {"store", shell_quote(context.store.native())},
+       {"torc", shell_quote(context.torc.native())},
+       {"scheduler", shell_quote(scheduler.name)},
+       {"mpi", mpi},
+       {"supervise_flags",
+        context.collects ? " --collect=" + shell_quote(context.store.native()) : std::string()},
+       {"worker_log", shell_quote(worker_log)},
+       {"walltime_seconds", seconds_of(scheduler.walltime)}});
 }
 
 }  // namespace torc::slurm

@@ -28,7 +28,8 @@ struct ScriptContext {
   std::string job_name;  // of the Slurm job; allocations with one name and user follow each other
                          // when the scheduler serializes its allocations
   ScriptTemplate from = built_in_template();
-  std::string mpi = {};  // of the srun that starts the workers, as its --mpi takes it; empty: none
+  bool collects = false;  // what the accounting tells of steps is kept when the workers have left
+  std::string mpi = {};   // of the srun that starts the workers, as its --mpi takes it; empty: none
 };
 
 // The text of <store>/slurm/<scheduler>.sbatch: the template with its placeholders filled.

@@ -9,11 +9,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-bool has(const std::vector<std::string>& options, const std::string& one) {
+bool is_among(const std::vector<std::string>& options, const std::string& one) {
   return std::ranges::find(options, one) != options.end();
 }
 
-bool has_any(const std::vector<std::string>& options, const std::string& name) {
+bool sets(const std::vector<std::string>& options, const std::string& name) {
   return std::ranges::any_of(options, [&](const auto& o) { return o.starts_with(name); });
 }
 
@@ -21,23 +21,23 @@ TEST(StepOptions, a_step_takes_its_own_share_of_one_node) {
   const auto options = step_options({"n2", "17.1", 3, ByteCount{512 << 20}, {}, false});
   for (const char* one : {"--nodes=1", "--ntasks=1", "--nodelist=n2", "--exact",
                           "--cpus-per-task=3", "--mem=512M", "--job-name=17.1", "--cpu-bind=none"})
-    EXPECT_TRUE(has(options, one)) << one;
-  EXPECT_FALSE(has_any(options, "--gres"));
+    EXPECT_TRUE(is_among(options, one)) << one;
+  EXPECT_FALSE(sets(options, "--gres"));
 }
 
 TEST(StepOptions, steps_without_declared_memory_run_side_by_side) {
-  EXPECT_TRUE(has(step_options({"n2", "17.1", 1, {}, {}, false}), "--mem=0"));
+  EXPECT_TRUE(is_among(step_options({"n2", "17.1", 1, {}, {}, false}), "--mem=0"));
   // Slurm counts in megabytes, and takes 0 for all.
-  EXPECT_TRUE(has(step_options({"n2", "17.1", 1, ByteCount{5}, {}, false}), "--mem=1M"));
+  EXPECT_TRUE(is_among(step_options({"n2", "17.1", 1, ByteCount{5}, {}, false}), "--mem=1M"));
 }
 
 TEST(StepOptions, a_job_without_gpus_gets_none_of_a_node_that_has_some) {
-  EXPECT_TRUE(has(step_options({"n2", "17.1", 1, {}, 0, false}), "--gres=none"));
-  EXPECT_TRUE(has(step_options({"n2", "17.1", 1, {}, 2, false}), "--gres=gpu:2"));
+  EXPECT_TRUE(is_among(step_options({"n2", "17.1", 1, {}, 0, false}), "--gres=none"));
+  EXPECT_TRUE(is_among(step_options({"n2", "17.1", 1, {}, 2, false}), "--gres=gpu:2"));
 }
 
 TEST(StepOptions, the_site_binds_tasks_only_when_it_is_asked_to) {
-  EXPECT_FALSE(has_any(step_options({"n2", "17.1", 1, {}, {}, true}), "--cpu-bind"));
+  EXPECT_FALSE(sets(step_options({"n2", "17.1", 1, {}, {}, true}), "--cpu-bind"));
 }
 
 TEST(StepOptions, the_limit_of_slurm_comes_after_the_one_of_torc) {

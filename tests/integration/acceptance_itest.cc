@@ -124,6 +124,17 @@ jobs:
   - {name: fast, scheduler: lab, resource_requirements: brief, command: sleep STEP}
   - {name: slow, scheduler: lab, resource_requirements: brief, command: sleep 1200}
 )yaml";
+// Of steps alone.
+constexpr const char* kWide = R"yaml(
+resource_requirements: [{name: two, num_nodes: 2, num_cpus: 1}]
+jobs:
+  - {name: wide, scheduler: lab, resource_requirements: two, command: 'echo "$SLURM_STEP_NUM_NODES $(hostname)"'}
+)yaml";
+constexpr const char* kWarned = R"yaml(
+resource_requirements: [{name: brief, num_cpus: 1, memory: 10m, runtime: PTMEASUREDS}]
+jobs:
+  - {name: saves, scheduler: lab, resource_requirements: brief, command: "trap 'echo saved; exit 0' TERM; sleep 1200 & wait"}
+)yaml";
 constexpr const char* kCutOff = R"yaml(
 jobs:
   - {name: only, scheduler: lab, command: 'echo "$TORC_JOB_NAME $TORC_ATTEMPT_ID x" > cut_starts; if [ $TORC_ATTEMPT_ID = 1 ]; then sleep 1700.PID; fi'}
@@ -135,6 +146,10 @@ class Acceptance : public SlurmTest, public testing::WithParamInterface<std::tup
   [[nodiscard]] std::map<std::string, std::string> with() const override {
     if (!has_accounting()) return {};
     return {{"SLURM_ACCOUNTING", "1"}};
+  }
+
+  [[nodiscard]] static bool makes_steps() {
+    return std::get<Mode>(GetParam()).name == std::string("slurm");
   }
 
   struct Share {
@@ -220,6 +235,7 @@ class Acceptance : public SlurmTest, public testing::WithParamInterface<std::tup
   void expect_recovered() const;
   void expect_retried() const;
   void expect_timed_out() const;
+  void expect_steps() const;
   void expect_figures() const;
 
   std::map<std::string, Words> allocations_;  // by name of the workflow
@@ -308,6 +324,25 @@ void Acceptance::expect_timed_out() const {
   EXPECT_LT(slow.at("elapsed_seconds"), sizes().measured_s + 10) << slow;
 }
 
+// A job of two nodes is one step over both; one that is warned ends well in time.
+void Acceptance::expect_steps() const {
+  if (!makes_steps()) return;
+  expect_completed("wide", 1, 1);
+  const auto nodes = split(torc({"logs", store("wide"), "wide"}).out);
+  ASSERT_EQ(nodes.size(), 4U);
+  EXPECT_EQ(nodes[0], "2");
+  EXPECT_EQ(nodes[2], "2");
+  EXPECT_NE(nodes[1], nodes[3]);
+  expect_completed("warned", 1, 1);
+  EXPECT_EQ(torc({"logs", store("warned"), "saves"}).out, "saved\n");
+  EXPECT_LT(attempts("warned").at("saves")[0].at("elapsed_seconds"), sizes().measured_s + 5);
+  if (!has_accounting()) return;
+  // The batch script has kept what sacct knew.
+  const auto measured = attempts("measured");
+  for (const char* job : {"cpu", "memory"})
+    EXPECT_TRUE(measured.at(job)[0].at("node_list").is_string()) << measured.at(job)[0];
+}
+
 // What each workflow cost, from whoever can tell it.
 void Acceptance::expect_figures() const {
   const std::string from = has_accounting() ? "sacct" : "torc";
@@ -325,7 +360,8 @@ void Acceptance::expect_figures() const {
     for (const auto& use : usage.at("allocation_runs")) {
       seen.insert(use.at("allocation"));
       EXPECT_EQ(use.at("told_by"), from) << usage;
-      EXPECT_EQ(use.at("nodes"), name == "forty" || name == "twenty" ? 2 : 1) << usage;
+      const bool is_wide = name == "forty" || name == "twenty" || name == "wide";
+      EXPECT_EQ(use.at("nodes"), is_wide ? 2 : 1) << usage;
       EXPECT_EQ(use.at("node_seconds"),
                 use.at("nodes").get<int>() * use.at("elapsed_seconds").get<int>());
     }
@@ -333,10 +369,15 @@ void Acceptance::expect_figures() const {
   }
   const auto stats = parsed(torc({"slurm", "stats", store("forty"), "--json"}));
   ASSERT_EQ(stats.at("job_results").size(), 40U);
-  for (const auto& job : stats.at("job_results")) EXPECT_EQ(job.at("told_by"), "torc");
+  for (const auto& job : stats.at("job_results")) {
+    if (makes_steps() && has_accounting()) continue;  // the larger figure counts
+    EXPECT_EQ(job.at("told_by"), "torc");
+  }
   int workers = 0;
+  int jobs = 0;
   for (const auto& step : stats.at("steps")) {
     EXPECT_EQ(step.at("told_by"), "sacct");
+    if (step.at("step_name").get<std::string>().ends_with(".1")) ++jobs;
     if (step.at("step_name") != "torc-workers") continue;
     ++workers;
     EXPECT_EQ(step.at("nodes"), 2) << step;
@@ -344,6 +385,7 @@ void Acceptance::expect_figures() const {
     EXPECT_GT(step.at("peak_memory_bytes"), 1 * kMegabyte) << step;
   }
   EXPECT_EQ(workers, has_accounting() ? 1 : 0) << stats;
+  EXPECT_EQ(jobs, has_accounting() && makes_steps() ? 40 : 0) << stats;
   const auto text = torc({"slurm", "usage", store("forty")});
   EXPECT_EQ(text.says("Slurm accounting storage is disabled"), !has_accounting()) << text;
 }
@@ -363,6 +405,10 @@ TEST_P(Acceptance, workflows_of_all_kinds_do_what_a_user_of_slurm_expects) {
   make("recovered", kRecovered, {1, 1, 300});
   make("retried", kRetried, {1, 2, 100});
   make("timed", kTimedOut, {1, 2, 100});
+  if (makes_steps()) {
+    make("wide", kWide, {2, 1, 50});
+    make("warned", kWarned, {1, 1, 50});
+  }
   if (HasFatalFailure()) return;
   for (const char* name : {"canceled", "cut", "measured", "large", "timed", "oom", "recovered",
                            "chain", "retried", "twenty", "forty"}) {
@@ -372,6 +418,10 @@ TEST_P(Acceptance, workflows_of_all_kinds_do_what_a_user_of_slurm_expects) {
     } else {
       start(name);
     }
+  }
+  if (makes_steps()) {
+    start("wide");
+    start("warned");
   }
   start("cut");  // waits behind all others; nobody does anything more
   // Without srun.
@@ -401,6 +451,7 @@ TEST_P(Acceptance, workflows_of_all_kinds_do_what_a_user_of_slurm_expects) {
   expect_recovered();
   expect_retried();
   expect_timed_out();
+  expect_steps();
   const auto again = attempts("cut").at("only");
   EXPECT_EQ(again.back().at("state"), "completed") << again;
   EXPECT_EQ(again.back().at("attempt"), 2) << again;

@@ -61,7 +61,7 @@ class Steps : public testing::Test {
   RunId start(const exec::Command& c) {
     const auto id = host_->start(c);
     EXPECT_TRUE(id.ok()) << id.error().text();
-    return id.value_or(RunId{});
+    return id.ok() ? *id : RunId{};
   }
   Ended end_of(RunId id) {
     const auto until = clock_.boot_now() + 30s;

@@ -23,7 +23,9 @@
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/tables/tables.h"
+#include "lib/report/accounted_attempts.h"
 #include "lib/report/job_view.h"
+#include "lib/report/slurm_usage.h"
 #include "lib/store/journal/chain.h"
 
 namespace torc::cli {
@@ -51,6 +53,8 @@ struct ResultRow {
   JobState state{};
   claim::WorkerEpoch worker{};
   claim::Outcome outcome;
+  bool by_sacct = false;  // some of its figures
+  std::string node_list;  // of its step, as Slurm's accounting tells it
 };
 
 // It saved its state when it was told to end, said so by its exit code, and goes on.
@@ -93,39 +97,43 @@ class Results {
   Result<void> visit(const claim::Reader& reader,
                      const std::function<void(const ResultRow&)>& tell) const;
   void begin();
-  void add(const claim::Reader& reader, const ResultRow& row);
+  void add(const claim::Reader& reader, ResultRow row);
   void end();
   void say_extent() const;
   [[nodiscard]] static ordered_json json_of(const ResultRow& row, const std::string& name,
                                             const std::string& node);
   std::string node_of(const claim::Reader& reader, claim::WorkerEpoch worker);
-  static Table new_page();
+  [[nodiscard]] Table new_page() const;
 
   const App& app_;
   const ResultsOptions& options_;
   std::unique_ptr<store::Store> store_;
   std::vector<std::string> names_;
-  std::set<JobId> jobs_;        // those named; empty: all
+  std::set<JobId> jobs_;  // those named; empty: all
+  report::AccountedAttempts accounted_;
   std::vector<ResultRow> old_;  // all attempts that the commits tell of
   store::ChainExtent extent_;
   workflow::RecipeBook book_;
   std::map<claim::WorkerEpoch, std::string> nodes_;
-  Table page_ = new_page();
+  Table page_{{}};
   std::uint64_t shown_ = 0;
 };
 
-Table Results::new_page() {
-  return Table({{"job"},
-                {"attempt", Align::right},
-                {"state"},
-                {"ending"},
-                {"exit", Align::right},
-                {"time", Align::right},
-                {"CPU time", Align::right},
-                {"peak memory", Align::right},
-                {"read", Align::right},
-                {"written", Align::right},
-                {"node"}});
+// Who says the figures is shown where it could be somebody else than torc.
+Table Results::new_page() const {
+  std::vector<Table::Column> columns = {{"job"},
+                                        {"attempt", Align::right},
+                                        {"state"},
+                                        {"ending"},
+                                        {"exit", Align::right},
+                                        {"time", Align::right},
+                                        {"CPU time", Align::right},
+                                        {"peak memory", Align::right},
+                                        {"read", Align::right},
+                                        {"written", Align::right},
+                                        {"node"}};
+  if (!accounted_.empty()) columns.push_back({"from"});
+  return Table(std::move(columns));
 }
 
 bool Results::wanted(JobId id, JobState state) const {
@@ -141,7 +149,7 @@ Result<void> Results::collect_old() {
     const bool ended = e.kind == claim::EventKind::finished || e.kind == claim::EventKind::requeued;
     const bool of_attempt = e.attempt > 0 && e.outcome.cause != EndCause::none;
     if (ended && of_attempt && (jobs_.empty() || jobs_.contains(e.job)))
-      old_.push_back({e.job, e.attempt, e.state, e.worker, e.outcome});
+      old_.push_back({e.job, e.attempt, e.state, e.worker, e.outcome, false, {}});
   });
   TORC_ASSIGN(extent_, store::read_chain(app_.world, store_->directory(),
                                          [&](std::uint64_t sequence, std::uint64_t author,
@@ -167,7 +175,7 @@ Result<void> Results::visit(const claim::Reader& reader,
     for (; next != old_.end() && next->job == id; ++next) {
       if (next->attempt < job.attempt || !is_result(job)) tell(*next);
     }
-    if (is_result(job)) tell({id, job.attempt, job.state, job.worker, job.outcome});
+    if (is_result(job)) tell({id, job.attempt, job.state, job.worker, job.outcome, false, {}});
     return true;
   };
   if (!jobs_.empty()) {
@@ -207,12 +215,15 @@ ordered_json Results::json_of(const ResultRow& row, const std::string& name,
   out["ended_at"] = json_time(o.ended_at);
   out["elapsed_seconds"] = json_if(o.started_at.count() != 0, json_seconds(runtime_of(o)));
   report::add_use(out, o, true);
+  out["told_by"] = report::to_string(row.by_sacct ? report::Source::sacct : report::Source::torc);
   report::add_activity(out, o);
   report::add_worker(out, row.worker, node);
+  out["node_list"] = json_or_null(row.node_list);
   return out;
 }
 
 void Results::begin() {
+  page_ = new_page();
   if (options_.json) say(app_.out, "[");
   if (!options_.csv) return;
   const ordered_json fields = json_of({}, {}, {});
@@ -221,7 +232,11 @@ void Results::begin() {
   say(app_.out, "{}\n", titles);
 }
 
-void Results::add(const claim::Reader& reader, const ResultRow& row) {
+void Results::add(const claim::Reader& reader, ResultRow row) {
+  if (const auto told = accounted_.find({row.job, row.attempt}); told != accounted_.end()) {
+    row.by_sacct = report::merge(told->second, row.outcome);
+    row.node_list = told->second.node_list;
+  }
   const std::string name = workflow::job_name(book_, reader, row.job);
   const std::string node = node_of(reader, row.worker);
   const bool first = shown_++ == 0;
@@ -237,13 +252,21 @@ void Results::add(const claim::Reader& reader, const ResultRow& row) {
     return;
   }
   const claim::Outcome& o = row.outcome;
-  page_.add({printable(name), std::to_string(row.attempt), std::string(claim::to_string(row.state)),
-             is_checkpoint(row, book_.find(reader, row.job).get())
-                 ? "checkpoint"
-                 : std::string(claim::to_string(o.cause)),
-             report::show_exit(o), show_duration(runtime_of(o)), show_duration(o.cpu_time),
-             report::show_peak(o), report::show_read(o), report::show_written(o),
-             node.empty() ? "-" : node});
+  std::vector<std::string> cells = {printable(name),
+                                    std::to_string(row.attempt),
+                                    std::string(claim::to_string(row.state)),
+                                    is_checkpoint(row, book_.find(reader, row.job).get())
+                                        ? "checkpoint"
+                                        : std::string(claim::to_string(o.cause)),
+                                    report::show_exit(o),
+                                    show_duration(runtime_of(o)),
+                                    show_duration(o.cpu_time),
+                                    report::show_peak(o),
+                                    report::show_read(o),
+                                    report::show_written(o),
+                                    node.empty() ? "-" : node};
+  if (!accounted_.empty()) cells.emplace_back(row.by_sacct ? "sacct" : "torc");
+  page_.add(std::move(cells));
   if (page_.rows() < kResultsPage) return;
   say(app_.out, "{}", page_.text());
   page_ = new_page();
@@ -287,6 +310,7 @@ Result<Exit> Results::run() {
     }
     return {};
   }));
+  accounted_ = report::read_accounted(store_->directory());
   if (options_.all_attempts) TORC_TRY(collect_old());
   TORC_TRY(store_->view(store::Freshness::latest,
                         [&](const claim::Reader& reader) { return show(reader); }));

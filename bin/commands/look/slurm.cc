@@ -17,6 +17,7 @@
 #include "lib/base/text/table.h"
 #include "lib/claim/queries/job_scan.h"
 #include "lib/claim/queries/workers.h"
+#include "lib/report/accounted_attempts.h"
 #include "lib/report/job_view.h"
 #include "lib/report/slurm_usage.h"
 
@@ -25,6 +26,7 @@ namespace {
 
 struct SlurmOptions {
   std::string store;
+  std::string allocation;  // empty: all
   bool json = false;
 };
 
@@ -49,7 +51,8 @@ Table new_stats_page() {
 // The newest attempts of the jobs that ended in an allocation, as their workers measured them.
 class JobStats {
  public:
-  JobStats(const App& app, bool json) : app_(app), json_(json) {}
+  JobStats(const App& app, bool json, report::AccountedAttempts accounted)
+      : app_(app), json_(json), accounted_(std::move(accounted)) {}
 
   Result<void> show(const claim::Reader& reader) {
     TORC_TRY(claim::scan_jobs(reader, {}, [&](JobId id, const claim::Job& job) {
@@ -83,7 +86,11 @@ class JobStats {
     const Place& place = place_of(reader, job.worker);
     if (place.allocation.empty()) return;
     const std::string name = workflow::job_name(book_, reader, id);
-    const claim::Outcome& o = job.outcome;
+    claim::Outcome o = job.outcome;
+    const auto told = accounted_.find({id, job.attempt});
+    const bool by_sacct = told != accounted_.end() && report::merge(told->second, o);
+    const std::string_view from =
+        report::to_string(by_sacct ? report::Source::sacct : report::Source::torc);
     const WallTime elapsed = o.started_at.count() != 0 && o.ended_at > o.started_at
                                  ? o.ended_at - o.started_at
                                  : WallTime{};
@@ -99,15 +106,14 @@ class JobStats {
       report::add_use(row, o, true);
       row["node_name"] = place.node;
       row["allocation"] = place.allocation;
-      row["told_by"] = report::to_string(report::Source::torc);
+      row["told_by"] = from;
       say(app_.out, "{}\n  {}", shown_ == 1 ? "" : ",", report::json_line(row));
       return;
     }
     page_.add({printable(name), std::to_string(job.attempt),
                std::string(claim::to_string(job.state)), report::show_exit(o),
                show_duration(elapsed), show_duration(o.cpu_time), report::show_peak(o),
-               printable(place.node), printable(place.allocation),
-               std::string(report::to_string(report::Source::torc))});
+               printable(place.node), printable(place.allocation), std::string(from)});
     if (page_.rows() < kStatsPage) return;
     say(app_.out, "{}", page_.text());
     page_ = new_stats_page();
@@ -115,6 +121,7 @@ class JobStats {
 
   const App& app_;
   bool json_;
+  report::AccountedAttempts accounted_;
   workflow::RecipeBook book_;
   std::map<claim::WorkerEpoch, Place> places_;
   Table page_ = new_stats_page();
@@ -155,7 +162,7 @@ Result<Exit> show_stats(const App& app, const SlurmOptions& options) {
     const std::string steps = report::steps_text(usage);
     say(app.out, "{}{}", steps, steps.empty() ? "" : "\n");
   }
-  JobStats jobs(app, options.json);
+  JobStats jobs(app, options.json, report::read_accounted(store->directory()));
   TORC_TRY(store->view(store::Freshness::latest,
                        [&](const claim::Reader& reader) { return jobs.show(reader); }));
   if (options.json) {
@@ -163,6 +170,27 @@ Result<Exit> show_stats(const App& app, const SlurmOptions& options) {
     return Exit::ok;
   }
   if (jobs.shown() == 0) say(app.out, "no job has ended in an allocation\n");
+  say_silence(app, usage);
+  return Exit::ok;
+}
+
+// Whose steps are jobs; of other allocations there is nothing to keep.
+Result<Exit> collect(const App& app, const SlurmOptions& options) {
+  TORC_ASSIGN(const auto store, open_store(app, options.store));
+  TORC_ASSIGN(const report::SlurmUsage usage, report::look_at_usage(app, *store));
+  std::map<std::string, std::vector<slurm::Accounted>> by_allocation;
+  for (const slurm::Accounted& step : usage.steps) {
+    if (options.allocation.empty() || step.allocation == options.allocation)
+      by_allocation[step.allocation].push_back(step);
+  }
+  std::size_t kept = 0;
+  for (const auto& [allocation, steps] : by_allocation) {
+    const report::AccountedAttempts attempts = report::attempts_among(steps);
+    if (attempts.empty()) continue;
+    TORC_TRY(report::keep_accounted(store->directory(), allocation, attempts));
+    kept += attempts.size();
+  }
+  say(app.out, "figures of {} attempt(s) kept\n", kept);
   say_silence(app, usage);
   return Exit::ok;
 }
@@ -189,6 +217,14 @@ void add_slurm(Command& c) {
   stats.about("What each step of these allocations used, and each job that ended in one");
   add_look(stats, of_stats);
   stats.run([&of_stats](const App& app) { return show_stats(app, of_stats); });
+  Command& collected = c.add("collect");
+  auto& of_collect = collected.options<SlurmOptions>();
+  collected.about(
+      "Keep what the accounting tells of jobs that were steps, for results (mode slurm; the batch "
+      "script does it)");
+  collected.argument("STORE", of_collect.store, "store");
+  collected.option("--allocation", of_collect.allocation, "of this one alone").value("ID");
+  collected.run([&of_collect](const App& app) { return collect(app, of_collect); });
   c.run([](const App&) -> Result<Exit> {
     return Error{ErrorKind::invalid, "torc slurm does nothing by itself",
                  "say `torc slurm usage` or `torc slurm stats`"};

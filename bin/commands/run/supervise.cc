@@ -1,5 +1,7 @@
 // torc supervise: starts the workers of an allocation by a command (srun), and again when that, or
 // its step, was killed. It is the batch script's last command, and ends with what it started.
+#include "bin/commands/run/supervise.h"
+
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -12,6 +14,7 @@
 #include "bin/commands/commands.h"
 #include "bin/flags.h"
 #include "bin/guard.h"
+#include "lib/base/number.h"
 #include "lib/base/quantities.h"
 #include "lib/exec/watchdog/kept_child.h"
 #include "lib/slurm/own_allocation.h"
@@ -28,9 +31,11 @@ constexpr auto kLookAgain = 500ms;     // at the step whose srun has gone
 constexpr auto kHandOver = 20s;        // for its workers to end their jobs
 constexpr auto kPatience = 30s;        // for the step to go at all
 constexpr auto kForSrunToReturn = 3s;  // when the last worker has left
+constexpr auto kCollectLimit = 15s;    // sacct, and a file in the store
 
 struct SuperviseOptions {
   std::vector<std::string> words;
+  std::string collect;
 };
 
 class Supervisor {
@@ -181,7 +186,49 @@ class Supervisor {
   bool ended_here_ = false;  // and srun did not return
 };
 
+// What the accounting tells of the steps of this allocation, kept in the store for results. Nobody
+// waits for it but the allocation's end; where it comes to nothing torc's own figures stay.
+void collect(const App& app, const std::string& store) {
+  const auto allocation = slurm::own_allocation(app.env);
+  if (!allocation) return;
+  (void)worker::query_program(app, kCollectLimit)(
+      {app.program.string(), "slurm", "collect", store, "--allocation", *allocation});
+}
+
 }  // namespace
+
+Result<Exit> supervise(const App& app, std::vector<std::string> argv) {
+  return Supervisor(app, std::move(argv)).run();
+}
+
+std::optional<std::vector<std::string>> srun_of_workers(const App& app,
+                                                        const std::vector<std::string>& worker) {
+  // From here on they are not of tasks that srun was told of: the batch script, a shell of salloc.
+  constexpr std::uint32_t kFirstOfSlurm = 0xfffffff0;
+  const auto step = whole_number<std::uint32_t>(app.env("SLURM_STEP_ID").value_or(""));
+  const auto nodes = whole_number<std::uint32_t>(app.env("SLURM_JOB_NUM_NODES").value_or("1"));
+  const bool is_on_node = !app.env("SLURMD_NODENAME").value_or("").empty();
+  const bool is_task = step && *step < kFirstOfSlurm;
+  if (slurm::allocation_name(app.env).empty() || is_task || app.env("TORC_RUN_ID") || !nodes ||
+      (*nodes == 1 && is_on_node) || app.env("SLURM_HET_SIZE"))
+    return std::nullopt;
+  std::vector<std::string> argv{"srun",
+                                fmt::format("--nodes={}", *nodes),
+                                fmt::format("--ntasks={}", *nodes),
+                                "--ntasks-per-node=1",
+                                "--cpus-per-task=1",
+                                "--overlap",
+                                "--cpu-bind=none",
+                                "--mem=0",
+                                "--mpi=none",
+                                "--export=ALL",
+                                "--no-kill",
+                                "--kill-on-bad-exit=0",
+                                "--wait=0",
+                                fmt::format("--job-name={}", slurm::kWorkerStep)};
+  argv.insert(argv.end(), worker.begin(), worker.end());
+  return argv;
+}
 
 void add_supervise(Command& c) {
   auto& o = c.options<SuperviseOptions>();
@@ -189,12 +236,19 @@ void add_supervise(Command& c) {
   c.argument("COMMAND", o.words, "-- srun [OPTIONS…] torc worker STORE")
       .value("-- COMMAND…")
       .required();
+  c.option("--collect", o.collect,
+           "afterwards keep in this store what Slurm's accounting tells of the jobs' steps")
+      .value("STORE");
   c.footer(fmt::format(
       "The last command of a batch script: exec torc supervise -- srun … torc worker STORE\n"
       "When srun, or its step, was killed it is started again on the nodes that are "
       "left, at most {} times\nwithin {}. The exit code is that of COMMAND.",
       exec::kMostReplacements, show_duration(exec::kReplacementsWithin)));
-  c.run([&o](const App& app) { return Supervisor(app, o.words).run(); });
+  c.run([&o](const App& app) -> Result<Exit> {
+    TORC_ASSIGN(const Exit exit, supervise(app, o.words));
+    if (exit == Exit::ok && !o.collect.empty()) collect(app, o.collect);
+    return exit;
+  });
 }
 
 }  // namespace torc::cli

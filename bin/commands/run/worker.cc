@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bin/commands/commands.h"
+#include "bin/commands/run/supervise.h"
 #include "bin/commands/run/working.h"
 #include "bin/flags.h"
 #include "bin/guard.h"
@@ -16,6 +17,7 @@
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
+#include "lib/exec/machine/procfs.h"
 #include "lib/report/job_view.h"
 #include "lib/worker/loop/last_worker.h"
 #include "lib/worker/loop/lives.h"
@@ -104,6 +106,31 @@ Result<Exit> run(const App& app, const worker::WorkerOptions& options) {
                                                                                 : Exit::ok;
 }
 
+// In mode slurm an allocation has a worker on each node, whoever starts it: this process starts
+// them all where it is not one of them. nullopt: it is the worker itself.
+Result<std::optional<Exit>> work_on_all_nodes(const App& app,
+                                              const worker::WorkerOptions& options) {
+  std::vector<std::string> words;
+  const auto line = exec::read_small_file("/proc/self/cmdline");
+  if (!line) return std::optional<Exit>();
+  for (std::size_t at = 0; at < line->size(); at += words.back().size() + 1)
+    words.emplace_back(line->c_str() + at);
+  if (words.size() < 2) return std::optional<Exit>();
+  words.front() = app.program.string();
+  const auto argv = srun_of_workers(app, words);
+  if (!argv) return std::optional<Exit>();
+  TORC_ASSIGN(const auto path, locate_store(app, options.store));
+  spec::ExecutionMode mode{};
+  {
+    TORC_ASSIGN(const auto store, store::Store::open(app.world, path, store::Tuning{}));
+    TORC_ASSIGN(const workflow::WorkflowSettings settings, workflow::read_settings(*store));
+    mode = settings.run.execution.mode;
+  }
+  if (mode != spec::ExecutionMode::slurm) return std::optional<Exit>();
+  TORC_ASSIGN(const Exit exit, supervise(app, *argv));
+  return std::optional<Exit>(exit);
+}
+
 }  // namespace
 
 void add_worker(Command& c) {
@@ -118,11 +145,14 @@ void add_worker(Command& c) {
            "how the others of its group reach this node; two of one host count as two nodes "
            "(default: Slurm's name, the host's)")
       .value("NAME");
-  c.run([&o](const App& app) {
+  c.run([&o](const App& app) -> Result<Exit> {
+    TORC_ASSIGN(const std::optional<Exit> done, work_on_all_nodes(app, o));
+    if (done) return *done;
     const RunCommand watched = [&o](const App& one) -> Result<Exit> {
       return under_watchdog(one, "", [&o](const App& guarded) { return run(guarded, o); });
     };
-    return is_supervised(app) ? replaced_when_killed(app, watched) : watched(app);
+    if (is_supervised(app)) return replaced_when_killed(app, watched);
+    return watched(app);
   });
 }
 

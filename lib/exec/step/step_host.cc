@@ -11,52 +11,31 @@
 #include <utility>
 
 #include "lib/base/text/quote.h"
+#include "lib/exec/start/program_path.h"
+#include "lib/exec/step/step_judge.h"
 
 namespace torc::exec {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kPatience = 10min;         // with steps that cannot be made
-constexpr auto kLongestPause = 30s;       // before one is tried again
-constexpr auto kSrunToReturn = 10s;       // when the keeper has told the end
-constexpr auto kKeeperToEnd = 3s;         // all that it runs, once that is killed
-constexpr auto kKeeperToSpeak = 2s;       // when srun has returned
-constexpr std::size_t kMostWords = 8192;  // of srun's that are looked at
+constexpr auto kPatience = 10min;       // with steps that cannot be made
+constexpr auto kLongestPause = 30s;     // before one is tried again
+constexpr auto kSrunToReturn = 10s;     // when the keeper has told the end
+constexpr auto kKeeperToEnd = 3s;       // all that it runs, once that is killed
+constexpr auto kKeeperToSpeak = 2s;     // when srun has returned
+constexpr auto kAccountingLimit = 10s;  // for one answer of sacct
+constexpr auto kAskAgain = 2s;          // when it did not know the end yet
+constexpr int kMostQuestions = 4;
+constexpr std::size_t kMostWords = 8192;
+constexpr std::size_t kMostText = 16 << 20;
 
 std::optional<BootTime> earlier(std::optional<BootTime> a, std::optional<BootTime> b) {
   if (!a || !b) return a ? a : b;
   return std::min(*a, *b);
 }
 
-bool says(std::string_view words, std::string_view what) {
-  return words.find(what) != std::string_view::npos;
-}
-
 }  // namespace
-
-// slurmstepd: error: *** STEP 7.1 ON n1 CANCELLED AT 2026-… DUE TO TIME LIMIT ***
-// slurmstepd: error: Detected 1 oom_kill event in StepId=7.1. Some of the step tasks have been OOM
-// Killed. srun: error: n1: task 0: Out Of Memory srun: error: Node failure on n1
-Ended judge_step(std::string_view words, const Ended& srun) {
-  constexpr int kSignals = 128;
-  Ended end;
-  if (says(words, "DUE TO TIME LIMIT") || says(words, "Timed out")) {
-    end.how = Ending::timed_out;
-  } else if (says(words, "oom_kill") || says(words, "oom-kill") || says(words, "Out Of Memory")) {
-    end.how = Ending::out_of_memory;
-    end.signal = SIGKILL;
-  } else if (says(words, "DUE TO NODE FAILURE") || says(words, "Node failure") ||
-             says(words, "DUE TO PREEMPTION") || srun.how == Ending::signaled ||
-             srun.how == Ending::stopped) {
-    end.how = Ending::stopped;
-    end.signal = SIGKILL;
-  } else {
-    end.how = Ending::signaled;
-    end.signal = srun.exit_code > kSignals ? srun.exit_code - kSignals : SIGKILL;
-  }
-  return end;
-}
 
 Result<std::unique_ptr<ProcessHost>> StepHost::create(std::unique_ptr<ProcessHost> inner,
                                                       const Clock& clock, StepTerms terms) {
@@ -215,11 +194,72 @@ void StepHost::end_launcher(Step& step) {
   if (step.launcher) inner_->kill(*step.launcher);
 }
 
-std::string StepHost::words_of(const Step& step) const {
-  std::string words(kMostWords, '\0');
-  const ssize_t got = step.words ? pread(step.words.get(), words.data(), words.size(), 0) : 0;
-  words.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-  return words;
+// --- what the accounting knows of it ---
+
+std::string StepHost::name_of(const Step& step) {
+  constexpr std::string_view kName = "--job-name=";
+  for (const std::string& option : step.command.step) {
+    if (option.starts_with(kName)) return option.substr(kName.size());
+  }
+  return {};
+}
+
+// Whether its end is still to be asked about. Beside all else: others go on meanwhile.
+bool StepHost::ask_accounting(Step& step) {
+  if (step.inquiry || step.due) return true;
+  const bool unclear = step.judged->how == Ending::signaled && !step.stopped;
+  if (!unclear || terms_.sacct.empty() || step.questions >= kMostQuestions) return false;
+  ++step.questions;
+  Command sacct;
+  sacct.env = step.command.env;
+  sacct.common_env = step.command.common_env;
+  const char* allocation = variable(sacct.env, "SLURM_JOB_ID");
+  if (allocation == nullptr && sacct.common_env)
+    allocation = variable(*sacct.common_env, "SLURM_JOB_ID");
+  if (allocation == nullptr) return false;
+  sacct.line = fmt::format(
+      "{} --noheader --parsable2 --duplicates --format=JobName,State,ExitCode --jobs={}",
+      shell_word(terms_.sacct), shell_word(allocation));
+  sacct.directory = "/";
+  sacct.time_limit = kAccountingLimit;
+  sacct.termination_lead = 0s;
+  step.answer = Descriptor(memfd_create("sacct", MFD_CLOEXEC));
+  if (!step.answer || step.answer.get() <= 2) return false;
+  sacct.stdout_fd = step.answer.get();
+  const auto id = inner_->start(sacct);
+  if (!id || inner_->not_started(*id)) {
+    if (id) inner_->forget(*id);
+    return false;
+  }
+  step.inquiry = *id;
+  return true;
+}
+
+void StepHost::take_accounting(Steps::iterator at, const Ended& how) {
+  Step& step = at->second;
+  step.inquiry.reset();
+  if (how.how != Ending::exited || how.exit_code != 0) {  // there is none
+    step.questions = kMostQuestions;
+  } else if (auto known = judge_accounted(text_of(step.answer), name_of(step))) {
+    known->ended_at = step.judged->ended_at;
+    step.judged = *known;
+    step.questions = kMostQuestions;
+  } else if (step.questions < kMostQuestions) {
+    step.due = clock_.boot_now() + kAskAgain;
+  }
+  settle(at);
+}
+
+std::string StepHost::text_of(const Descriptor& file) {
+  std::string text;
+  std::string part(kMostWords, '\0');
+  while (file && text.size() < kMostText) {
+    const ssize_t got =
+        pread(file.get(), part.data(), part.size(), static_cast<off_t>(text.size()));
+    if (got <= 0) break;
+    text.append(part, 0, static_cast<std::size_t>(got));
+  }
+  return text;
 }
 
 // --- ends ---
@@ -244,7 +284,13 @@ void StepHost::settle(Steps::iterator at) {
   } else if (step.keeper) {
     return;
   } else if (step.called) {
-    Ended end = judge_step(words_of(step), *step.srun);
+    if (!step.judged) {
+      if (terms_.end_leftovers) terms_.end_leftovers(step.command);
+      step.judged = judge_step(text_of(step.words), *step.srun);
+      step.judged->ended_at = clock_.wall_now();
+    }
+    if (ask_accounting(step)) return;
+    Ended end = *step.judged;
     if (step.stopped) end.how = Ending::stopped;
     tell(at->first, step, end);
   } else if (step.stopped || clock_.boot_now() >= step.first + kPatience) {
@@ -315,10 +361,14 @@ Result<ProcessHost::Wakeup> StepHost::wait(std::optional<BootTime> deadline) {
   for (const Ended& how : inner.ended) {
     const auto step =
         std::ranges::find_if(steps_, [&](const auto& s) { return s.second.launcher == how.id; });
-    if (step == steps_.end()) {
-      ended.push_back(how);
-    } else {
+    const auto asked =
+        std::ranges::find_if(steps_, [&](const auto& s) { return s.second.inquiry == how.id; });
+    if (step != steps_.end()) {
       take_srun_end(step, how);
+    } else if (asked != steps_.end()) {
+      take_accounting(asked, how);
+    } else {
+      ended.push_back(how);
     }
   }
   inner.ended = std::move(ended);

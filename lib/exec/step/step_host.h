@@ -6,16 +6,17 @@
 //
 // An srun that comes to nothing before there was a keeper (slurmctld does not answer, the step is
 // not made) is tried again, for ten minutes at most: the command has not begun. One whose step ends
-// without a word of the keeper (Slurm ended it) is judged by srun's words and code.
+// without a word of the keeper (Slurm ended it) is judged by srun's words and code, and where these
+// leave it open by the accounting, which is asked beside all else.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "lib/base/clock.h"
@@ -25,14 +26,14 @@
 
 namespace torc::exec {
 
-// How a step ended of which its keeper told nothing: by what srun wrote and how it ended itself.
-// Not set: id and times.
-[[nodiscard]] Ended judge_step(std::string_view words, const Ended& srun);
-
 struct StepTerms {
   std::string name;     // that keepers call; no other worker of this machine has it
   std::string program;  // this one, as the node finds it
   std::string srun = "srun";
+  std::string sacct = {};  // by which an end is asked about that nobody told; empty: it is not
+  // Ends what of this command may still run on this node although its keeper has gone; empty: not
+  // looked for.
+  std::function<void(const Command&)> end_leftovers = {};
 };
 
 class StepHost final : public ProcessHost {
@@ -73,6 +74,10 @@ class StepHost final : public ProcessHost {
     std::optional<Ended> told;      // by the keeper
     std::optional<Ended> srun;      // how it ended
     std::optional<std::chrono::nanoseconds> stopped;  // it is to end
+    std::optional<Ended> judged;                      // by srun's words, then by the accounting
+    std::optional<RunId> inquiry;                     // a sacct that runs
+    Descriptor answer;                                // of it
+    int questions = 0;
     WallTime begun{};
     BootTime first{};
     int tries = 0;
@@ -92,7 +97,10 @@ class StepHost final : public ProcessHost {
   void settle(Steps::iterator at);
   void tell(RunId id, Step& step, Ended how);
   void drop_keeper(Step& step);
-  [[nodiscard]] std::string words_of(const Step& step) const;
+  [[nodiscard]] bool ask_accounting(Step& step);
+  void take_accounting(Steps::iterator at, const Ended& how);
+  [[nodiscard]] static std::string name_of(const Step& step);
+  [[nodiscard]] static std::string text_of(const Descriptor& file);
   [[nodiscard]] std::optional<BootTime> next_time() const;
 
   std::unique_ptr<ProcessHost> inner_;

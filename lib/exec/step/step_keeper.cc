@@ -79,6 +79,20 @@ class Keeper {
   }
 
   Result<int> run(const Command& command) {
+    auto code = attend(command);
+    if (code) return code;
+    // What this node cannot do now is told as such: the command has not begun, or is gone with the
+    // host.
+    Ended none;
+    none.how = Ending::not_started;
+    (void)say(encode(StepEnded{none}));
+    return code;
+  }
+
+ private:
+  static constexpr int kKilled = 137;
+
+  Result<int> attend(const Command& command) {
     TORC_ASSIGN(host_, ProcessHost::create(clock_, &lease_));
     TORC_TRY(host_->watch(worker_.get()));
     if (launcher_end_) TORC_TRY(host_->watch(launcher_end_.get()));
@@ -103,9 +117,6 @@ class Keeper {
       }
     }
   }
-
- private:
-  static constexpr int kKilled = 137;
 
   // What this host cannot do now, it can do soon, or its worker hears that it cannot.
   Result<RunId> start(const Command& command) {

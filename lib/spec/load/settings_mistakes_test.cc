@@ -121,14 +121,14 @@ jobs:
   - {name: b, command: /usr/bin/mpirun python train.py}
   - {name: c, command: python srun.py}
 )", R"(
-wf.yaml:4:43: warning: in mode slurm every job is started by srun, so this srun starts tasks within it
+wf.yaml:4:43: warning: in mode slurm every job is started by srun, so this srun starts tasks within its step
     4 |   - {name: a, command: "OMP_NUM_THREADS=1 srun --mpi=pmix python train.py"}
       |                                           ^~~~
-      = write the command without srun; to start tasks yourself use mode: direct
-wf.yaml:5:24: warning: in mode slurm every job is started by srun, so this mpirun starts tasks within it
+      = write the command without srun: the CPUs that it asks for are those that the step has, and it waits for them; to start tasks yourself use mode: direct
+wf.yaml:5:24: warning: in mode slurm every job is started by srun, so this mpirun starts tasks within its step
     5 |   - {name: b, command: /usr/bin/mpirun python train.py}
       |                        ^~~~~~~~~~~~~~~
-      = write the command without mpirun; to start tasks yourself use mode: direct
+      = write the command without mpirun: the CPUs that it asks for are those that the step has, and it waits for them; to start tasks yourself use mode: direct
 )"},
     {"a_failure_handler_that_is_not_there", R"(
 name: w

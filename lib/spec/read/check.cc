@@ -203,9 +203,11 @@ void check_launcher(const Session& session, const JobEntry& job) {
         Severity::warning,
         place_within(session.source, job.place_of(key), *text,
                      static_cast<std::size_t>(word.data() - text->data()), word.size()),
-        fmt::format("in mode slurm every job is started by srun, so this {} starts tasks within it",
-                    program),
-        fmt::format("write the command without {}; to start tasks yourself use mode: direct",
+        fmt::format(
+            "in mode slurm every job is started by srun, so this {} starts tasks within its step",
+            program),
+        fmt::format("write the command without {}: the CPUs that it asks for are those that the "
+                    "step has, and it waits for them; to start tasks yourself use mode: direct",
                     program));
   }
 }
@@ -259,12 +261,13 @@ void check_references(const Session& session, const Workflow& workflow) {
   for (const JobEntry& job : workflow.jobs) {
     // One for all jobs of an entry: parameters are not filled in.
     (void)no_handler.look_up(handlers, job.failure_handler, job.place_of("failure_handler"));
-    if (workflow.execution.mode == ExecutionMode::slurm) check_launcher(session, job);
     const ResourceRequirements* needs =
         no_resources.look_up(resources, job.resource_requirements, job);
     const SlurmScheduler* scheduler = no_scheduler.look_up(schedulers, job.scheduler, job);
     if (!job.sound || (needs == nullptr && !job.resource_requirements.empty())) continue;
     const std::uint32_t nodes = needs == nullptr ? defaults.nodes : needs->nodes;
+    // Of several nodes the first one runs it, and it makes steps of its own.
+    if (workflow.execution.mode == ExecutionMode::slurm && nodes == 1) check_launcher(session, job);
     check_launch(session, job, nodes);
     if (job.scheduler.empty()) check_nodes_of_all(session, workflow, job, nodes);
     if (scheduler == nullptr) continue;

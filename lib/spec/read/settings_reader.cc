@@ -136,10 +136,10 @@ ExecutionConfig read_execution(const Session& session, const Node& map) {
   c.srun_mpi = reader.text("srun_mpi");
   // It has been checked; without seconds they are 60.
   c.srun_termination_signal = reader.text("srun_termination_signal");
-  if (const std::string& ahead = c.srun_termination_signal; !ahead.empty()) {
-    const std::size_t at = std::min(ahead.find('@'), ahead.size());
-    c.termination_signal = as_signal(ahead.substr(0, at)).value_or(c.termination_signal);
-    const std::string seconds = ahead.substr(std::min(at + 1, ahead.size()));
+  if (const std::string& said = c.srun_termination_signal; !said.empty()) {
+    const std::size_t at = std::min(said.find('@'), said.size());
+    c.termination_signal = as_signal(said.substr(0, at)).value_or(c.termination_signal);
+    const std::string seconds = said.substr(std::min(at + 1, said.size()));
     c.sigterm_lead = std::chrono::seconds(whole_number<std::int64_t>(seconds).value_or(60));
   }
   if (const Node* stdio = reader.find("stdio")) c.stdio = read_stdio(session, *stdio);

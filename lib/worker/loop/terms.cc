@@ -32,6 +32,7 @@ Terms terms_of(const Registration& registration, const WorkerSetup& setup,
   t.lease_ttl = setup.lease_ttl;
   t.stays = setup.stays;
   t.sigterm_lead = run.execution.sigterm_lead;
+  t.signal_is_warning = !run.execution.srun_termination_signal.empty();
   t.wait_for_new_jobs = run.wait_for_new_jobs;
   t.timeout_exit_code = run.execution.timeout_exit_code;
   t.oom_exit_code = run.execution.oom_exit_code;

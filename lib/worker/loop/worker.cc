@@ -62,6 +62,22 @@ std::unique_ptr<exec::NodeLedger> enter_ledger(const workflow::Context& context,
   return nullptr;
 }
 
+// Where Slurm knows the processes of a step by their parents alone, those whose parents have ended
+// outlive it.
+void end_leftovers(const exec::Command& command, const exec::Origin& origin) {
+  std::vector<std::string> tags;
+  for (const char* name : {"TORC_WORKFLOW_ID=", "TORC_JOB_ID=", "TORC_CLAIM_ID="}) {
+    for (const auto* some : {&command.env, command.common_env.get()}) {
+      if (some == nullptr) continue;
+      for (const std::string& entry : *some) {
+        if (entry.starts_with(name)) tags.push_back(entry);
+      }
+    }
+  }
+  constexpr std::size_t kAll = 3;
+  if (tags.size() == kAll) (void)exec::kill_tagged(tags, origin);
+}
+
 }  // namespace
 
 Result<WorkerSummary> work(const workflow::Context& context, std::unique_ptr<store::Store> store,
@@ -76,6 +92,12 @@ Result<WorkerSummary> work(const workflow::Context& context, std::unique_ptr<sto
               exec::ProcessHost::create(context.clock, context.watched));
   if (setup.steps) {
     exec::StepTerms terms = *setup.steps;
+    const exec::ProcessIdentity self =
+        context.watched != nullptr ? context.watched->process() : exec::this_process();
+    terms.end_leftovers = [origin = exec::Origin{self.start, exec::ancestors_of(self),
+                                                 setup.allocation}](const exec::Command& command) {
+      end_leftovers(command, origin);
+    };
     terms.name = fmt::format("torc-steps-{:016x}{:016x}", context.world.entropy.next(),
                              context.world.entropy.next());
     TORC_ASSIGN(host, exec::StepHost::create(std::move(host), context.clock, std::move(terms)));

@@ -27,6 +27,20 @@ claim::StartFault fault_at(exec::StartStep step) {
   return claim::StartFault::unknown;
 }
 
+// As with srun --signal: the signal comes before the time is up, and who has ended with 0 by then
+// was not cut off. Who is told to stop for another reason was.
+bool heeded_warning(const State& w, const exec::Ended& ended) {
+  const bool for_time =
+      ended.how == exec::Ending::timed_out ||
+      (ended.how == exec::Ending::stopped && w.stop_cause == claim::EndCause::allocation_ended);
+  return w.terms.signal_is_warning && for_time && ended.exit_code == 0 && ended.signal == 0;
+}
+
+exec::Ending way_of_ending(const State& w, const exec::Ended& ended, BootTime now) {
+  if (was_meant_for_worker(w, ended, now)) return exec::Ending::stopped;
+  return heeded_warning(w, ended) ? exec::Ending::exited : ended.how;
+}
+
 claim::Finished verdict(const Step& s, const Running& job, const event::Ended& event) {
   const State& w = s.w;
   const exec::Ended& ended = event.how;
@@ -47,7 +61,7 @@ claim::Finished verdict(const Step& s, const Running& job, const event::Ended& e
     return finished;
   }
   const bool again = job.job.grant.stopped + 1 < claim::kMostStops;
-  switch (was_meant_for_worker(w, ended, s.now) ? exec::Ending::stopped : ended.how) {
+  switch (way_of_ending(w, ended, s.now)) {
     case exec::Ending::exited:
       o.cause = claim::EndCause::exited;
       if (ended.exit_code == 0) finished.state = claim::JobState::completed;

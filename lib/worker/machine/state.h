@@ -54,6 +54,7 @@ struct Terms {
   bool stays = false;                    // also when the workflow is finished
   // Of the workflow:
   std::chrono::nanoseconds sigterm_lead{};
+  bool signal_is_warning = false;  // who ends well between it and SIGKILL has completed
   std::chrono::nanoseconds wait_for_new_jobs{};
   int timeout_exit_code = 152;
   int oom_exit_code = 137;

@@ -182,6 +182,7 @@ Result<std::optional<exec::StepTerms>> steps_of(const workflow::Context& context
   if (terms.srun.empty()) {
     return Error{ErrorKind::not_found, "there is no srun in PATH, which mode: slurm needs", where};
   }
+  terms.sacct = exec::ProgramPaths().find("sacct", path.c_str(), context.directory.string()).path;
   return std::optional(std::move(terms));
 }
 

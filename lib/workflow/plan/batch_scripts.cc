@@ -35,9 +35,13 @@ Result<BatchScripts> render_scripts(const Context& context, const LoadedSpec& lo
   for (const spec::SlurmScheduler& scheduler : workflow.slurm_schedulers) {
     std::string name = file_name_of(scheduler.name);
     while (!taken.insert(name).second) name += '_';  // "a b" and "a_b"
-    const slurm::ScriptContext script{workflow.name,   store,
-                                      context.program, file_name_of(workflow.name) + "-" + name,
-                                      from.text,       workflow.execution.srun_mpi};
+    const slurm::ScriptContext script{workflow.name,
+                                      store,
+                                      context.program,
+                                      file_name_of(workflow.name) + "-" + name,
+                                      from.text,
+                                      workflow.execution.mode == spec::ExecutionMode::slurm,
+                                      workflow.execution.srun_mpi};
     TORC_ASSIGN(std::string text, slurm::render_script(script, scheduler, workflow.slurm_defaults));
     scripts.all.push_back(
         {scheduler.name, scheduler.place, Path("slurm") / (name + ".sbatch"), std::move(text)});

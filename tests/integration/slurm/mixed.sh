@@ -2,7 +2,7 @@
 # 200 jobs of one, two and four nodes, with priorities mixed, in one allocation of four nodes of a real Slurm
 # (cluster.sh): each runs once to its end, no node is over-subscribed, and how long all took beside a lower bound.
 #   mixed.sh BUILD [ROW…]   BUILD: the build directory, with torc; ROW: MODE or MODE-FAULT
-# MODE: direct, auto; FAULT: crash (power cut of a node, which comes back), requeue (of the allocation), suspend (for 20 s).
+# MODE: direct, auto, slurm; FAULT: crash (power cut of a node, which comes back), requeue (of the allocation), suspend (for 20 s).
 # Prints a line for each row. Exit code 1: something was lost, doubled or over-subscribed, or without a fault it took more
 # than 1.1 of the bound; 77: this machine cannot do it. What belongs to a bad row is kept.
 set -u
@@ -69,7 +69,7 @@ row() { # MODE-FAULT
   "$here/mixed.py" audit "$1" "$round" && rm -rf "$round"
 }
 
-[ $# -gt 0 ] || set -- direct auto direct-crash direct-requeue direct-suspend auto-crash auto-requeue auto-suspend
+[ $# -gt 0 ] || set -- direct auto slurm direct-crash direct-requeue direct-suspend auto-crash auto-requeue auto-suspend
 bad=0
 for name; do row "$name" || bad=$?; [ "$bad" != 77 ] || exit 77; done
 [ "$bad" != 0 ] || { rm -rf "$work"; exit 0; }

@@ -1,0 +1,82 @@
+#include "lib/exec/step/step_judge.h"
+
+#include <algorithm>
+#include <csignal>
+
+#include "lib/base/number.h"
+
+namespace torc::exec {
+namespace {
+
+bool says(std::string_view words, std::string_view what) {
+  return words.find(what) != std::string_view::npos;
+}
+
+std::string_view take(std::string_view& rest, char end) {
+  const std::size_t at = std::min(rest.find(end), rest.size());
+  const std::string_view part = rest.substr(0, at);
+  rest.remove_prefix(std::min(at + 1, rest.size()));
+  return part;
+}
+
+Ended killed(Ending how) {
+  Ended end;
+  end.how = how;
+  end.signal = SIGKILL;
+  return end;
+}
+
+// As a shell says it: 128 and the signal.
+Ended ended_of(int exit_code) {
+  constexpr int kBeyond = 128;
+  Ended end = killed(Ending::signaled);
+  if (exit_code > kBeyond) end.signal = exit_code - kBeyond;
+  return end;
+}
+
+}  // namespace
+
+// slurmstepd: error: *** STEP 7.1 ON n1 CANCELLED AT 2026-… DUE TO TIME LIMIT ***
+// slurmstepd: error: Detected 1 oom_kill event in StepId=7.1. Some of the step tasks have been …
+// srun: error: n1: task 0: Out Of Memory
+// srun: error: Node failure on n1
+Ended judge_step(std::string_view words, const Ended& srun) {
+  if (says(words, "DUE TO TIME LIMIT")) {
+    Ended end;
+    end.how = Ending::timed_out;
+    return end;
+  }
+  if (says(words, "oom_kill") || says(words, "oom-kill") || says(words, "Out Of Memory"))
+    return killed(Ending::out_of_memory);
+  // An srun that was killed itself has been so for its worker's sake.
+  if (says(words, "DUE TO NODE FAILURE") || says(words, "Node failure") ||
+      says(words, "DUE TO PREEMPTION") || srun.how == Ending::signaled ||
+      srun.how == Ending::stopped)
+    return killed(Ending::stopped);
+  return ended_of(srun.exit_code);
+}
+
+std::optional<Ended> judge_accounted(std::string_view rows, std::string_view name) {
+  std::optional<Ended> found;
+  while (!rows.empty()) {
+    std::string_view row = take(rows, '\n');
+    if (take(row, '|') != name) continue;
+    const std::string_view state = take(row, '|');
+    std::string_view code = row;
+    const auto exit_code = whole_number<int>(take(code, ':'));
+    const auto signal = whole_number<int>(code);
+    if (state == "OUT_OF_MEMORY") {
+      found = killed(Ending::out_of_memory);
+    } else if (state == "TIMEOUT" || state == "DEADLINE") {
+      found.emplace().how = Ending::timed_out;
+    } else if (state == "NODE_FAIL" || state == "PREEMPTED" || state == "BOOT_FAIL") {
+      found = killed(Ending::stopped);
+    } else if (state.starts_with("CANCELLED") || state == "FAILED" || state == "COMPLETED") {
+      found = ended_of(exit_code.value_or(0));
+      if (signal && *signal > 0) found->signal = *signal;
+    }
+  }
+  return found;
+}
+
+}  // namespace torc::exec

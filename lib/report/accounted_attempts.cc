@@ -1,0 +1,161 @@
+#include "lib/report/accounted_attempts.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+
+#include "lib/base/file/beneath.h"
+#include "lib/base/number.h"
+#include "lib/base/text/quote.h"
+
+namespace torc::report {
+namespace {
+
+constexpr const char* kDirectory = "logs/sacct";
+constexpr std::size_t kMostFiles = 10'000;
+constexpr std::size_t kLargestFile = 64 << 20;
+constexpr std::size_t kLongestWord = 4096;
+
+std::string_view take(std::string_view& rest, char end) {
+  const std::size_t at = std::min(rest.find(end), rest.size());
+  const std::string_view part = rest.substr(0, at);
+  rest.remove_prefix(std::min(at + 1, rest.size()));
+  return part;
+}
+
+std::optional<AttemptNumber> attempt_named(std::string_view name) {
+  const std::size_t dot = name.find('.');
+  if (dot == std::string_view::npos) return std::nullopt;
+  const auto job = whole_number<std::uint64_t>(name.substr(0, dot));
+  const auto attempt = whole_number<std::uint32_t>(name.substr(dot + 1));
+  if (!job || !attempt || *job == 0 || *attempt == 0) return std::nullopt;
+  return AttemptNumber{JobId{*job}, *attempt};
+}
+
+bool is_word(std::string_view text) {
+  return text.size() <= kLongestWord &&
+         std::ranges::all_of(text, [](char c) { return c > ' ' && c < '\x7f'; });
+}
+
+bool is_allocation(std::string_view name) {
+  return !name.empty() &&
+         std::ranges::all_of(name, [](char c) { return (c >= '0' && c <= '9') || c == '_'; });
+}
+
+std::string read_whole(int fd) {
+  std::string text;
+  std::string part(64 << 10, '\0');
+  while (text.size() < kLargestFile) {
+    const ssize_t got = read(fd, part.data(), part.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    text.append(part, 0, static_cast<std::size_t>(got));
+  }
+  return text;
+}
+
+}  // namespace
+
+AccountedAttempts attempts_among(const std::vector<slurm::Accounted>& steps) {
+  AccountedAttempts all;
+  for (const slurm::Accounted& step : steps) {
+    const auto number = attempt_named(step.name);
+    if (step.step.empty() || !number || step.end == WallTime{}) continue;
+    AccountedAttempt one{step.max_rss.value_or(ByteCount{}),
+                         step.ave_cpu.value_or(std::chrono::seconds(0)), step.elapsed,
+                         step.state.substr(0, step.state.find(' ')), step.node_list};
+    if (!is_word(one.state)) one.state.clear();
+    if (!is_word(one.node_list)) one.node_list.clear();
+    // What recovers an attempt has its name, too, and comes behind it.
+    AccountedAttempt& known = all[*number];
+    if (known.elapsed <= one.elapsed) known = std::move(one);
+  }
+  return all;
+}
+
+std::string to_lines(const AccountedAttempts& attempts) {
+  std::string text;
+  for (const auto& [number, a] : attempts) {
+    text += fmt::format("{} {} {} {} {} {} {}\n", raw(number.first), number.second, a.max_rss.value,
+                        a.cpu_time.count(), a.elapsed.count(), a.state.empty() ? "-" : a.state,
+                        a.node_list.empty() ? "-" : a.node_list);
+  }
+  return text;
+}
+
+void take_lines(std::string_view text, AccountedAttempts& into) {
+  constexpr std::int64_t kMostSeconds = std::int64_t{1} << 33;
+  while (text.find('\n') != std::string_view::npos) {
+    std::string_view line = take(text, '\n');
+    const auto job = whole_number<std::uint64_t>(take(line, ' '));
+    const auto attempt = whole_number<std::uint32_t>(take(line, ' '));
+    const auto rss = whole_number<std::uint64_t>(take(line, ' '));
+    const auto cpu = whole_number<std::int64_t>(take(line, ' '));
+    const auto elapsed = whole_number<std::int64_t>(take(line, ' '));
+    const std::string_view state = take(line, ' ');
+    const bool sound = job && attempt && rss && cpu && elapsed && *cpu >= 0 && *elapsed >= 0 &&
+                       *cpu < kMostSeconds && *elapsed < kMostSeconds && !state.empty() &&
+                       !line.empty() && is_word(state) && is_word(line);
+    if (!sound) continue;
+    const auto word = [](std::string_view w) { return std::string(w == "-" ? "" : w); };
+    into[{JobId{*job}, *attempt}] = {{*rss},
+                                     std::chrono::seconds(*cpu),
+                                     std::chrono::seconds(*elapsed),
+                                     word(state),
+                                     word(line)};
+  }
+}
+
+Result<void> keep_accounted(const Path& store, const std::string& allocation,
+                            const AccountedAttempts& attempts) {
+  if (!is_allocation(allocation)) {
+    return Error{ErrorKind::invalid, fmt::format("{} is no allocation", torc::quoted(allocation)),
+                 "give the number that squeue and sacct show"};
+  }
+  const beneath::Root root(store);
+  TORC_TRY(beneath::make_directories(root, kDirectory));
+  const Path name = Path(kDirectory) / allocation;
+  TORC_ASSIGN(const Descriptor fd, beneath::open_fresh(root, name, O_WRONLY));
+  const std::string text = to_lines(attempts);
+  std::string_view left = text;
+  while (!left.empty()) {
+    const ssize_t wrote = write(fd.get(), left.data(), left.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return beneath::open_error(errno, "write", store / name);
+    left.remove_prefix(static_cast<std::size_t>(wrote));
+  }
+  return {};
+}
+
+AccountedAttempts read_accounted(const Path& store) {
+  AccountedAttempts all;
+  const beneath::Root root(store);
+  const auto names = beneath::list(root, kDirectory);
+  if (!names) return all;
+  std::size_t files = 0;
+  for (const std::string& name : *names) {
+    if (!is_allocation(name) || ++files > kMostFiles) continue;
+    const auto fd = beneath::open_file(root, Path(kDirectory) / name, O_RDONLY);
+    if (fd) take_lines(read_whole(fd->get()), all);
+  }
+  return all;
+}
+
+bool merge(const AccountedAttempt& told, claim::Outcome& into) {
+  bool any = false;
+  if (told.max_rss > into.max_rss) {
+    into.max_rss = told.max_rss;
+    any = true;
+  }
+  if (told.cpu_time > into.cpu_time) {
+    into.cpu_time = told.cpu_time;
+    any = true;
+  }
+  return any;
+}
+
+}  // namespace torc::report

@@ -1,0 +1,51 @@
+// What Slurm's accounting told of attempts that were steps of their own (mode slurm): kept beside
+// the logs, a file for each allocation, and merged into results where these are shown. Figures
+// only: nothing is decided by them.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lib/base/path.h"
+#include "lib/base/result.h"
+#include "lib/base/units.h"
+#include "lib/claim/rules/job.h"
+#include "lib/slurm/accounting.h"
+
+namespace torc::report {
+
+struct AccountedAttempt {
+  ByteCount max_rss;                 // 0: not told
+  std::chrono::seconds cpu_time{0};  // of its task
+  std::chrono::seconds elapsed{0};
+  std::string state;      // Slurm's word
+  std::string node_list;  // as Slurm writes it
+  bool operator==(const AccountedAttempt&) const = default;
+};
+using AttemptNumber = std::pair<JobId, std::uint32_t>;
+using AccountedAttempts = std::map<AttemptNumber, AccountedAttempt>;
+
+// Those of the steps that are named as attempts are ("17.1"), and have ended.
+[[nodiscard]] AccountedAttempts attempts_among(const std::vector<slurm::Accounted>& steps);
+
+// A line each, and back; what is cut or is no such line is left out.
+[[nodiscard]] std::string to_lines(const AccountedAttempts& attempts);
+void take_lines(std::string_view text, AccountedAttempts& into);
+
+// logs/sacct/ALLOCATION in the store, in place of what is there. Error invalid: that is no name of
+// an allocation.
+Result<void> keep_accounted(const Path& store, const std::string& allocation,
+                            const AccountedAttempts& attempts);
+// Of all allocations. What cannot be read is not told.
+[[nodiscard]] AccountedAttempts read_accounted(const Path& store);
+
+// The larger figure of both counts: torc sees a tree between two looks, Slurm once in a while; what
+// Slurm tells in whole seconds is no better for a short one. Whether any is Slurm's now.
+bool merge(const AccountedAttempt& told, claim::Outcome& into);
+
+}  // namespace torc::report

@@ -1,0 +1,83 @@
+#include "lib/report/accounted_attempts.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace torc::report {
+namespace {
+
+using namespace std::chrono_literals;
+
+slurm::Accounted step_named(const std::string& name, const char* state = "COMPLETED") {
+  slurm::Accounted one;
+  one.allocation = "12";
+  one.step = "3";
+  one.name = name;
+  one.state = state;
+  one.end = WallTime(1s);
+  one.elapsed = 5s;
+  one.max_rss = ByteCount{100 << 20};
+  one.ave_cpu = 4s;
+  one.node_list = "n[1-2]";
+  return one;
+}
+
+TEST(AccountedAttempts, are_the_steps_that_are_named_as_attempts_and_have_ended) {
+  slurm::Accounted running = step_named("8.1", "RUNNING");
+  running.end = {};
+  slurm::Accounted allocation = step_named("9.1");
+  allocation.step.clear();
+  const auto found =
+      attempts_among({step_named("torc-workers"), step_named("17.2", "CANCELLED by 0"),
+                      step_named("0.1"), step_named("7.x"), running, allocation});
+  ASSERT_EQ(found.size(), 1U);
+  const auto& [number, one] = *found.begin();
+  EXPECT_EQ(number, (AttemptNumber{JobId{17}, 2}));
+  EXPECT_EQ(one, (AccountedAttempt{{100 << 20}, 4s, 5s, "CANCELLED", "n[1-2]"}));
+}
+
+TEST(AccountedAttempts, come_back_from_their_lines_and_what_is_none_is_left_out) {
+  const auto all = attempts_among({step_named("17.2"), step_named("1.1")});
+  const std::string text = to_lines(all);
+  AccountedAttempts back;
+  take_lines(text, back);
+  EXPECT_EQ(back, all);
+  back.clear();
+  take_lines("1 1 x 0 0 A b\n1 1 1 1\n\n5 1 7 1 1 A \x1b[2J\n3 1 9 -4 1 A b\n" + text.substr(0, 9),
+             back);
+  EXPECT_TRUE(back.empty());
+}
+
+TEST(AccountedAttempts, are_kept_for_each_allocation_and_read_for_all) {
+  std::string made = "/tmp/torc-accounted-XXXXXX";
+  ASSERT_NE(mkdtemp(made.data()), nullptr);
+  const Path store = made;
+  EXPECT_TRUE(read_accounted(store).empty());
+  EXPECT_TRUE(
+      keep_accounted(store, "12", attempts_among({step_named("17.2"), step_named("18.1")})).ok());
+  EXPECT_TRUE(keep_accounted(store, "12", attempts_among({step_named("17.2")})).ok());
+  EXPECT_TRUE(keep_accounted(store, "13_7", attempts_among({step_named("1.1")})).ok());
+  EXPECT_FALSE(keep_accounted(store, "../x", {}).ok());
+  EXPECT_EQ(read_accounted(store).size(), 2U);
+  // Not through a link.
+  std::ofstream(store / "elsewhere") << to_lines(attempts_among({step_named("5.1")}));
+  std::filesystem::create_symlink(store / "elsewhere", store / "logs/sacct/14");
+  EXPECT_EQ(read_accounted(store).size(), 2U);
+  std::filesystem::remove_all(store);
+}
+
+TEST(AccountedAttempts, give_the_larger_figure_and_say_whether_it_is_theirs) {
+  claim::Outcome seen;
+  seen.max_rss = {50 << 20};
+  seen.cpu_time = 6s;
+  EXPECT_TRUE(merge({{100 << 20}, 4s, 5s, "COMPLETED", "n1"}, seen));
+  EXPECT_EQ(seen.max_rss, ByteCount{100 << 20});
+  EXPECT_EQ(seen.cpu_time, 6s);
+  EXPECT_FALSE(merge({{1}, 0s, 5s, "COMPLETED", "n1"}, seen));
+}
+
+}  // namespace
+}  // namespace torc::report
