@@ -1,6 +1,9 @@
 // torc worker: one worker of an allocation (or started by hand), until the workflow is done.
 #include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -106,6 +109,26 @@ Result<Exit> run(const App& app, const worker::WorkerOptions& options) {
                                                                                 : Exit::ok;
 }
 
+// Of a store that is opened by a process of its own: what one has opened does not outlive the fork
+// of the watchdog. False also where it cannot be read: the worker says why.
+bool has_mode_slurm(const App& app, const worker::WorkerOptions& options) {
+  const auto read = [&]() -> Result<bool> {
+    TORC_ASSIGN(const auto path, locate_store(app, options.store));
+    TORC_ASSIGN(const auto store, store::Store::open(app.world, path, store::Tuning{}));
+    TORC_ASSIGN(const workflow::WorkflowSettings settings, workflow::read_settings(*store));
+    return settings.run.execution.mode == spec::ExecutionMode::slurm;
+  };
+  const pid_t reader = fork();
+  if (reader == 0) {
+    const auto is_so = read();
+    _exit(is_so.ok() && *is_so ? 0 : 1);
+  }
+  int status = 1;
+  while (reader > 0 && waitpid(reader, &status, 0) < 0 && errno == EINTR) {
+  }
+  return reader > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 // In mode slurm an allocation has a worker on each node, whoever starts it: this process starts
 // them all where it is not one of them. nullopt: it is the worker itself.
 Result<std::optional<Exit>> work_on_all_nodes(const App& app,
@@ -119,14 +142,7 @@ Result<std::optional<Exit>> work_on_all_nodes(const App& app,
   words.front() = app.program.string();
   const auto argv = srun_of_workers(app, words);
   if (!argv) return std::optional<Exit>();
-  TORC_ASSIGN(const auto path, locate_store(app, options.store));
-  spec::ExecutionMode mode{};
-  {
-    TORC_ASSIGN(const auto store, store::Store::open(app.world, path, store::Tuning{}));
-    TORC_ASSIGN(const workflow::WorkflowSettings settings, workflow::read_settings(*store));
-    mode = settings.run.execution.mode;
-  }
-  if (mode != spec::ExecutionMode::slurm) return std::optional<Exit>();
+  if (!has_mode_slurm(app, options)) return std::optional<Exit>();
   TORC_ASSIGN(const Exit exit, supervise(app, *argv));
   return std::optional<Exit>(exit);
 }

@@ -3,7 +3,7 @@
 
 check_accounting() {
   local program
-  for program in slurmdbd sacct sacctmgr mariadbd mariadb-install-db; do
+  for program in slurmdbd sacct sacctmgr mariadb mariadbd mariadb-install-db; do
     command -v $program >/dev/null || cannot "$program is missing, so there is no accounting; run scripts/install-deps.sh test"
   done
 }
@@ -21,7 +21,7 @@ start_database() {
     --innodb-lock-wait-timeout=900 --performance-schema=OFF --innodb-flush-log-at-trx-commit=0 \
     </dev/null >/dev/null 2>&1 &
   remember mariadbd $!
-  await 20 mariadb-admin --no-defaults --socket="$db/socket" ping || fail "mariadbd does not answer; see $dir/log"
+  await 60 mariadb --no-defaults --socket="$db/socket" -e "SELECT 1" || fail "mariadbd does not answer; see $dir/log"
   mariadb --no-defaults --socket="$db/socket" 2>"$dir/log/mariadb.out" -e \
     "CREATE DATABASE slurm_acct_db; GRANT ALL ON slurm_acct_db.* TO slurm@localhost IDENTIFIED BY 'slurm';" ||
     fail "the database has no place for slurmdbd: $(cat "$dir/log/mariadb.out")"
@@ -45,7 +45,7 @@ StorageLoc=slurm_acct_db
 CONF
   MYSQL_UNIX_PORT=$dir/db/socket setsid slurmdbd -D </dev/null >"$dir/log/slurmdbd.out" 2>&1 &
   remember slurmdbd $!
-  await 20 slurmdbd_answers_or_gone || fail "slurmdbd does not answer; see $dir/log"
+  await 60 slurmdbd_answers_or_gone || fail "slurmdbd does not answer; see $dir/log"
 }
 slurmdbd_answers_or_gone() { gone slurmdbd || timeout 5 sacctmgr -n show cluster; }
 
