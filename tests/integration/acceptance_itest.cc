@@ -123,7 +123,7 @@ jobs:
 constexpr const char* kWide = R"yaml(
 resource_requirements: [{name: two, num_nodes: 2, num_cpus: 1}]
 jobs:
-  - {name: wide, scheduler: lab, resource_requirements: two, command: 'echo "$(printenv SLURM_ST""EP_NUM_NODES) $(hostname)"'}
+  - {name: wide, scheduler: lab, resource_requirements: two, command: 'echo "$(printenv SLURM_ST""EP_NODELIST) $(hostname)"'}
 )yaml";
 constexpr const char* kWarned = R"yaml(
 resource_requirements: [{name: brief, num_cpus: 1, memory: 10m, runtime: PTMEASUREDS}]
@@ -327,8 +327,8 @@ void Acceptance::expect_steps() const {
   expect_completed("wide", 1, 1);
   const auto nodes = split(torc({"logs", store("wide"), "wide"}).out);
   ASSERT_EQ(nodes.size(), 4U);
-  EXPECT_EQ(nodes[0], "2");
-  EXPECT_EQ(nodes[2], "2");
+  EXPECT_TRUE(nodes[0].starts_with("n[")) << nodes[0];
+  EXPECT_EQ(nodes[0], nodes[2]);
   EXPECT_NE(nodes[1], nodes[3]);
   expect_completed("warned", 1, 1);
   EXPECT_EQ(torc({"logs", store("warned"), "saves"}).out, "saved\n");

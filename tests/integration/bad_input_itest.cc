@@ -96,7 +96,8 @@ TEST(BadSpec, a_key_whose_behaviour_is_not_there_is_refused_by_name) {
   const Workplace here;
   here.write(
       "wf.yaml",
-      "name: wf\njobs:\n  - {name: a, command: \"true\"}\nslurm_schedulers: [{name: big}]\nactions:\n"
+      "name: wf\njobs:\n  - {name: a, command: \"true\"}\nslurm_schedulers: [{name: "
+      "big}]\nactions:\n"
       "  - {trigger_type: on_workflow_start, action_type: schedule_nodes, scheduler: big}\n");
   const Ended checked = here.run({"check", "wf.yaml"});
   EXPECT_EQ(checked.exit_code, 0) << checked;

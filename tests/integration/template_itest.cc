@@ -67,7 +67,8 @@ TEST_F(SiteTemplate, with_a_mistake_is_told_with_its_line_and_no_store_is_made) 
   EXPECT_SAYS(refused, "worker.sbatch, line 5: '{{walltime}}' is no placeholder of batch scripts");
   EXPECT_SAYS(refused,
               "there are {{directives}}, {{workflow}}, {{scheduler_name}}, {{store}}, {{torc}}, "
-              "{{scheduler}}, {{mpi}}, {{worker_log}}, {{walltime_seconds}}");
+              "{{scheduler}}, {{mpi}}, {{supervise_flags}}, {{worker_log}}, "
+              "{{walltime_seconds}}");
   EXPECT_FALSE(std::filesystem::exists(here_.path() / "wf.torc"));
   const Ended missing = torc({"init", "wf.yaml", "--template", "gpu"});
   EXPECT_EQ(missing.exit_code, 2) << missing;
