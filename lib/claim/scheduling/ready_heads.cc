@@ -124,8 +124,12 @@ std::optional<ReadyHeads::Take> ReadyHeads::take(Capacity* free, std::uint64_t l
     seen.need.runtime = head.runtime;
     const unsigned before = gangs_->revision();
     if (gangs_->begins(seen, at.range.job_class, at.range.first + head.taken, untouched)) {
-      const Take taken{at.range.job_class, at.range.priority, at.range.first + head.taken,
-                       1,                  head.runtime,      true};
+      const Take taken{at.range.job_class,
+                       at.range.priority,
+                       at.range.first + head.taken,
+                       1,
+                       head.runtime,
+                       true};
       *free = Capacity{no_resources(), false, Alone::no, true};
       take_from(best, 1);
       return taken;
@@ -150,8 +154,12 @@ std::optional<ReadyHeads::Take> ReadyHeads::take(Capacity* free, std::uint64_t l
   } else {
     quota_.take_prefetch(head.job_class, count);
   }
-  const Take taken{at.range.job_class, at.range.priority, at.range.first + head.taken,
-                   count,              head.runtime,      false};
+  const Take taken{at.range.job_class,
+                   at.range.priority,
+                   at.range.first + head.taken,
+                   count,
+                   head.runtime,
+                   false};
   take_from(best, count);
   return taken;
 }

@@ -115,9 +115,7 @@ class LearnedBackfill : public ::testing::Test {
     for (int i = 0; i < 20; ++i) time.add(5s);
     wf.tx.put(Key(Table::learned_time, 1), time.encode());
   }
-  std::uint64_t free_at(WorkerEpoch worker) {
-    return State(wf.tx).lease(worker)->node->free_at;
-  }
+  std::uint64_t free_at(WorkerEpoch worker) { return State(wf.tx).lease(worker)->node->free_at; }
   static std::uint64_t after(std::chrono::seconds time) {
     return static_cast<std::uint64_t>((kNoon + time).count());
   }

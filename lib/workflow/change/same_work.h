@@ -25,9 +25,9 @@ enum class Directory : unsigned char {
 // the store alone count while one of their jobs may still run: those that were added, or that
 // `torc reinit` left out.
 //
-// `learn_runtimes` is one of those settings. Which class an entry's jobs are of for it is not compared
-// beside that: it follows from the setting and the number of jobs, and decides when a job runs, and not
-// what.
+// `learn_runtimes` is one of those settings. Which class an entry's jobs are of for it is not
+// compared beside that: it follows from the setting and the number of jobs, and decides when a job
+// runs, and not what.
 //
 // Not compared: what changes while a workflow runs (states, values of user data, what `torc set` or
 // a failure handler gave single jobs), and the definitions that additions refer to. Costs what the
