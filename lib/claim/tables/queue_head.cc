@@ -8,7 +8,7 @@ namespace torc::claim {
 namespace {
 
 constexpr std::size_t kUnsized = 1 + 4 + 8 + 4 + 8 + 4;
-constexpr std::size_t kSized = kUnsized + 3 * 8;
+constexpr std::size_t kSized = kUnsized + std::size_t{3} * 8;
 
 }  // namespace
 

@@ -198,7 +198,7 @@ void EntryWriter::write(const JobEntry& entry, const Family& family, const Entry
     expanded.first = family.first + begin;
     expanded.count = run.count;
     expanded.resources = *resources_of(entry, texts, terms);
-    static_cast<Resources&>(expanded.resources) = entry.needs.over(expanded.resources);
+    static_cast<Resources&>(expanded.resources) = entry.needs.over_set(&expanded.resources);
     expanded.scheduler = terms.scheduler;
     expanded.labels = terms.labels;
     expanded.priority = entry.priority;
