@@ -140,7 +140,11 @@ inline Timeline timeline_of(const nlohmann::json& events, double struck, double 
     if (what == "canceled" && line.over < 0) line.over = event.at("at").get<double>() - struck;
     if (!event.at("attempt").is_number() || !event.at("at").is_number()) continue;
     const int attempt = event.at("attempt");
-    const double at = event.at("at").get<double>() - struck;
+    // Of a loss there are two: the last sign of a worker, and when that was found.
+    double at = event.at("at");
+    if (event.contains("heard_at") && event.at("heard_at").is_number())
+      at = std::max(at, event.at("heard_at").get<double>());
+    at -= struck;
     if (attempt == 1 && (what == "finished" || what == "requeued") && line.over < 0) line.over = at;
     if (attempt == 2 && what == "started" && line.again < 0) line.again = at;
   }
