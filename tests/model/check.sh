@@ -135,7 +135,7 @@ check() {
   misses "jobs that kill before they are heard of" 'kills<=' claim -DNO_SUSPECTS
   misses "nodes taken one by one" '\(\(part\[0\]==0' gang -DONE_BY_ONE -DNODES=2
   misses "a member that starts something else" '!\(solo' gang -DNO_BINDING
-  misses "a start before all have confirmed" '\(on_node\[0\]==part\[w\]' gang -DSTART_UNCONFIRMED
+  misses "a start before all have confirmed" '\(\(\(\(on_node' gang -DSTART_UNCONFIRMED
   misses "nodes that are free when their gang is over" 'on_node\[w\]==0' gang -DFREE_WHEN_OVER
   misses "a failure that is told before the others have shown life" '!\(hurt' gang $deaths -DFAILS_AT_ONCE
   misses "a loss of a member that ends nothing" 'c==0' gang -DLOSS_UNNOTICED
