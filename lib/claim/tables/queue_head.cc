@@ -31,14 +31,6 @@ bool ComesFirst::operator()(const QueueHead& a, const QueueHead& b) const {
          std::tie(a.range.priority, a.size, b.range.age, a.nodes, b.range.first, b.range.job_class);
 }
 
-SortMethod read_sort(State& state) {
-  const Key key(Table::workflow);
-  const auto value = state.reader().get(key);
-  const auto record = value ? decode_workflow(*value) : std::nullopt;
-  if (!record) state.damaged(key);
-  return record ? record->sort : SortMethod::none;
-}
-
 bool can_be_ordered(SortMethod sort, std::uint8_t rules) {
   return sort == SortMethod::none || (rules & rule::kLearns) == 0;
 }

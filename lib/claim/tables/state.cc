@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lib/claim/tables/corruption.h"
+#include "lib/claim/tables/queue_head.h"
 
 namespace torc::claim {
 
@@ -169,6 +170,14 @@ std::uint64_t extent(State& state) {
   if (first && first->key < std::string_view(Key(Table::job, 1)) && is_in(Table::job, first->key))
     state.damaged(first->key);
   return jobs;
+}
+
+SortMethod read_sort(State& state) {
+  const Key key(Table::workflow);
+  const auto value = state.reader().get(key);
+  const auto record = value ? decode_workflow(*value) : std::nullopt;
+  if (!record) state.damaged(key);
+  return record ? record->sort : SortMethod::none;
 }
 
 }  // namespace torc::claim
