@@ -220,7 +220,7 @@ jobs:
     command: |
       trap 'exit 85' TERM
       test $TORC_ATTEMPT_ID = 3 && exit 0
-      mkfifo wait.$TORC_ATTEMPT_ID; while :; do read x < wait.$TORC_ATTEMPT_ID; done
+      sleep 1000 & wait
     resource_requirements: brief
     checkpoint_exit_code: 85
 )");

@@ -148,11 +148,10 @@ TEST_P(Results, a_checkpoint_is_told_as_one) {
   here_.write("wf.yaml", R"(name: wf
 jobs:
   - name: a
-    command: "trap 'exit 85' TERM; echo up > record; read x < never"
+    command: "trap 'exit 85' TERM; sleep 1000 & echo up > record; wait"
     checkpoint_exit_code: 85
 )");
   Fifo record(here_.path() / "record");
-  Fifo never(here_.path() / "never");
   ASSERT_EQ(here_.run({"init", "wf.yaml", "--engine", GetParam()}).exit_code, 0);
   const auto worker = here_.start({"worker", "wf.torc"});
   ASSERT_TRUE(wait_for_line(record, "up", *worker)) << worker->err();

@@ -285,11 +285,12 @@ TEST_F(FakeSlurm, who_waits_for_the_step_of_a_killed_srun_hears_that_all_have_le
 }
 
 // Here this test is the parent. A lower signal is heard first, so the first line tells.
+// The shell waits by `wait`: a signal just before it opens a fifo would be heard after that.
 TEST_F(FakeSlurm, srun_is_told_what_a_person_sends_and_not_what_Slurm_tells_everybody) {
   program("srun",
           "trap 'echo INT > record' INT; trap 'echo USR1 > record' USR1\n"
-          "trap 'echo HUP > record; exit 0' HUP; echo start > record\n"
-          "while [ -e gate ]; do read x < gate; done\n");
+          "trap 'kill $!; echo HUP > record; exit 0' HUP\n"
+          "sleep 1000 & echo start > record; while :; do wait; done\n");
   Process process(in_allocation({"supervise", "--", "srun"}));
   ASSERT_TRUE(wait_for_line(record_, "start", process));
   ::kill(process.pid(), SIGINT);
