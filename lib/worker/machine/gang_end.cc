@@ -79,11 +79,14 @@ std::optional<claim::Finished> whole_of(const Step& s, const Running& head) {
   return failed;
 }
 
-// A failure that the death of another node may explain.
+// A failure that the death of another node may explain: a rank that waits for a dead one may wait
+// until the job's time is up.
 bool may_be_of_a_loss(const claim::Finished& whole, const Running& head) {
   const claim::EndCause cause = whole.outcome.cause;
-  return !head.revoked && whole.state == JobState::failed &&
-         (cause == claim::EndCause::exited || cause == claim::EndCause::signaled);
+  const bool failed = whole.state == JobState::failed || whole.state == JobState::terminated;
+  return !head.revoked && failed &&
+         (cause == claim::EndCause::exited || cause == claim::EndCause::signaled ||
+          cause == claim::EndCause::timed_out);
 }
 
 void ask_who_lives(const Step& s, const Running& head) {

@@ -75,9 +75,26 @@ TEST_F(GangFailure, a_member_that_is_asked_says_once_that_it_lives) {
   EXPECT_EQ(said(What::lives), 1U);
 }
 
-TEST_F(GangFailure, neither_a_success_nor_what_torc_itself_ended_waits_for_anybody) {
-  for (const exec::Ending how :
-       {exec::Ending::exited, exec::Ending::timed_out, exec::Ending::out_of_memory}) {
+// Who waits for a dead node waits until its time is up.
+TEST_F(GangFailure, the_end_of_its_time_is_a_failure_that_a_death_may_explain) {
+  head_runs(2, gang_job());
+  event::Ended ended;
+  ended.run = *state_.gang->run;
+  ended.how.how = exec::Ending::timed_out;
+  ended.how.signal = SIGTERM;
+  ended.how.started_at = ended.how.ended_at = wall_;
+  feed(std::move(ended));
+  turn();
+  EXPECT_EQ(said(What::lives), 1U);
+  EXPECT_TRUE(finishes().empty());
+  live(1);
+  ASSERT_EQ(finishes().size(), 1U);
+  EXPECT_EQ(finishes().front().state, claim::JobState::terminated);
+  EXPECT_EQ(finishes().front().outcome.cause, claim::EndCause::timed_out);
+}
+
+TEST_F(GangFailure, neither_a_success_nor_what_used_too_much_memory_waits_for_anybody) {
+  for (const exec::Ending how : {exec::Ending::exited, exec::Ending::out_of_memory}) {
     done_.clear();
     head_runs(2, gang_job());
     event::Ended ended;

@@ -5,6 +5,11 @@ mixed.py audit ROW DIR: what one of its rows came to. DIR/log has what jobs said
 bound   s: the node-seconds of all jobs over four nodes; those of one node share it as their CPUs allow
 took    s: from the first start to the last end
 over    moments in which a node had more than it has: a job of several nodes beside another one, or too many CPUs
+longer  percent by which jobs took longer than their sleeps say, since the machine is busy; in node-seconds
+Idle, in percent of the node-seconds between the first start and the last end:
+gang    before a job of several nodes started there
+next    before one of one node did
+tail    after the last end on that node
 """
 import collections
 import json
@@ -27,26 +32,55 @@ def workflow(mode, job, log):
     print(f"  - {{name: all, nodes: {NODES}, walltime: '00:20:00', extra: --exclusive}}\njobs:")
     needs = set()
     for number, nodes, cpus, tenths, priority in jobs():
-        needs.add((nodes, cpus, tenths // 10 + 2))  # starting and ending take their time, too
+        needs.add((nodes, cpus, tenths // 10 + 2))  # starting and ending take their time, too; what is expected ends nothing
         print(f"  - name: j{number}_{nodes}\n    command: {job} {log} {tenths} 0.1\n    priority: {priority}")
         print(f"    resource_requirements: r{nodes}_{cpus}_{tenths // 10 + 2}")
     print("resource_requirements:")
     for nodes, cpus, seconds in sorted(needs):
-        print(f"  - {{name: r{nodes}_{cpus}_{seconds}, num_nodes: {nodes}, num_cpus: {cpus}, memory: 20m, runtime: PT{seconds}S}}")
+        print(f"  - {{name: r{nodes}_{cpus}_{seconds}, num_nodes: {nodes}, num_cpus: {cpus}, memory: 20m, "
+              f"runtime: PT{seconds}S, time_limit: PT2M}}")
 
 
 def hosts_in(words):
     return words.split(",")
 
 
+def idle_before(starts, ends, first, last):
+    """Idle node-seconds by what came next on the node: "gang", "next" or "tail" (nothing)."""
+    changes = collections.defaultdict(list)
+    for key, (begin, nodes, cpus) in starts.items():
+        if key in ends:
+            part = 1 if len(nodes) > 1 else cpus / CPUS
+            for node in nodes:
+                changes[node] += [(begin, part, "gang" if len(nodes) > 1 else "next"), (ends[key][0], -part, "")]
+    idle = collections.Counter()
+    for node in changes.values():
+        waits, used, since = 0, 0, first
+        for time, part, kind in sorted(node) + [(last, 0, "tail")]:
+            waits += (1 - used) * (time - since)
+            used, since = used + part, time
+            if kind:
+                idle[kind] += waits
+                waits = 0
+    idle["tail"] += (NODES - len(changes)) * (last - first)
+    return idle
+
+
 def audit(row, directory):
-    starts, ends = {}, {}
+    starts, ends, parts = {}, {}, collections.Counter()
+    per_node = not row.startswith("direct")  # the command of a job of several nodes runs on each
     for line in (directory / "log").read_text().splitlines():
         time, kind, *rest = line.split()
         if kind == "fault":
             continue
         name, attempt, nodes, cpus = rest
-        (starts if kind == "start" else ends)[name, int(attempt)] = (float(time), hosts_in(nodes), int(cpus))
+        key, what = (name, int(attempt)), (float(time), hosts_in(nodes), int(cpus))
+        if kind == "start":
+            starts.setdefault(key, what)
+            continue
+        parts[key] += 1
+        if parts[key] == (int(name.split("_")[1]) if per_node else 1):
+            ends[key] = what
     done = collections.Counter(name for name, _ in ends)
     state = json.loads((directory / "status.json").read_text())["jobs_by_state"]
     lost = JOBS - min(len(done), state["completed"])
@@ -65,9 +99,14 @@ def audit(row, directory):
         used[node] += part
         over += used[node] > CPUS
     bound = sum(nodes * (1 if nodes > 1 else cpus / CPUS) * tenths / 10 for _, nodes, cpus, tenths, _ in jobs()) / NODES
-    took = max(t for t, _, _ in ends.values()) - min(t for t, _, _ in starts.values())
+    first, last = min(t for t, _, _ in starts.values()), max(t for t, _, _ in ends.values())
+    took = last - first
+    busy = sum((ends[key][0] - begin) * len(nodes) * (1 if len(nodes) > 1 else cpus / CPUS)
+               for key, (begin, nodes, cpus) in starts.items() if key in ends)
+    idle = idle_before(starts, ends, first, last)
     print(f"{row} lost={lost} doubled={doubled} wrong={wrong} over={over} again={len(starts) - JOBS} "
-          f"took={took:.1f} bound={bound:.1f} ratio={took / bound:.2f}")
+          f"took={took:.1f} bound={bound:.1f} ratio={took / bound:.2f} longer={100 * (busy / bound / NODES - 1):.1f} "
+          + " ".join(f"{kind}={100 * idle[kind] / took / NODES:.1f}" for kind in ("gang", "next", "tail")))
     slow = "-" not in row and took > 1.1 * bound
     return 1 if lost or doubled or wrong or over or slow else 0
 
