@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -210,6 +211,11 @@ void add_expansion(claim::Plan& plan, const spec::Workflow& workflow,
     claim::JobClass job_class;
     const Resources& need = entry.resources;
     job_class.need = need;
+    if (const auto& all = entry.resources.one_of; !all.empty()) {
+      job_class.weight = all.front().weight;
+      for (auto one = std::next(all.begin()); one != all.end(); ++one)
+        job_class.others.push_back({one->needs, one->weight});
+    }
     job_class.scheduler = entry.scheduler;
     job_class.labels = entry.labels;
     job_class.limits = limits.of_entry[e];
