@@ -335,7 +335,7 @@ std::vector<SaidAlternative> read_alternatives(const MapReader& reader) {
   if (maps.size() < list->items.size()) return {};  // reported
   if (maps.size() < 2) {
     session.error(*list,
-                  fmt::format("'one_of' has {} alternatives", maps.empty() ? "no" : "no other"),
+                  maps.empty() ? "'one_of' has no alternatives" : "'one_of' has one alternative",
                   "write at least two, or what the job needs without one_of");
     return {};
   }

@@ -284,8 +284,9 @@ std::shared_ptr<const RecipeBook::Page> RecipeBook::find(const claim::Reader& re
     if (!found) return nullptr;
     handler = std::make_shared<const claim::Handler>(*std::move(found));
   }
+  const bool has_alternatives = !claim::read_class(reader, job_template->job_class).others.empty();
   auto page = std::make_shared<const Page>(
-      Page{*std::move(job_template), *std::move(recipe), std::move(handler)});
+      Page{*std::move(job_template), *std::move(recipe), std::move(handler), has_alternatives});
   if (page->job_template.count > 1) {
     if (kept_ + bytes > kMostKept) {
       sweeps_.clear();
