@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "lib/claim/queries/learned_times.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/workers.h"
 #include "lib/claim/testing/test_workflow.h"
 #include "lib/claim/transactions/override.h"
 
@@ -24,13 +26,13 @@ JobClass gpu_or_cpus() {
   return c;
 }
 
-Plan plan_with(JobClass job_class, std::uint64_t jobs) {
+Plan plan_of_class(JobClass job_class, std::uint64_t jobs) {
   Plan plan = plan_of({{jobs, 0}});
   plan.classes = {std::move(job_class)};
   return plan;
 }
 
-Offer offer_of(std::uint32_t cpus, std::uint32_t gpus) {
+Offer offer_with(std::uint32_t cpus, std::uint32_t gpus) {
   Offer o = TestWorkflow::offer(100);
   o.cpus = o.total_cpus = cpus;
   o.gpus = o.total_gpus = gpus;
@@ -47,7 +49,7 @@ class Alternatives : public testing::TestWithParam<bool> {
  protected:
   // Both with the heads of the queues in their order and without.
   static Plan plan(JobClass job_class, std::uint64_t jobs) {
-    Plan plan = plan_with(std::move(job_class), jobs);
+    Plan plan = plan_of_class(std::move(job_class), jobs);
     if (GetParam()) plan.few_classes = 0;
     return plan;
   }
@@ -57,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(Order, Alternatives, testing::Bool());
 TEST_P(Alternatives, each_job_has_the_first_that_fits_into_what_is_left) {
   TestWorkflow wf(plan(gpu_or_cpus(), 6));
   const WorkerEpoch w = wf.join();
-  const auto grants = wf.claim(w, offer_of(24, 2));
+  const auto grants = wf.claim(w, offer_with(24, 2));
   EXPECT_EQ(alternatives(grants), (Numbers{0, 0, 1, 1}));
   EXPECT_EQ(wf.job(2).alternative, 0U);
   EXPECT_EQ(wf.job(3).alternative, 1U);
@@ -66,8 +68,8 @@ TEST_P(Alternatives, each_job_has_the_first_that_fits_into_what_is_left) {
 TEST_P(Alternatives, a_worker_that_could_have_only_one_of_them_is_given_that) {
   TestWorkflow wf(plan(gpu_or_cpus(), 3));
   const WorkerEpoch w = wf.join();
-  EXPECT_EQ(alternatives(wf.claim(w, offer_of(16, 0))), (Numbers{1, 1}));
-  EXPECT_EQ(alternatives(wf.claim(w, offer_of(4, 1))), (Numbers{0}));
+  EXPECT_EQ(alternatives(wf.claim(w, offer_with(16, 0))), (Numbers{1, 1}));
+  EXPECT_EQ(alternatives(wf.claim(w, offer_with(4, 1))), (Numbers{0}));
 }
 
 TEST_P(Alternatives, the_heaviest_is_tried_first) {
@@ -75,7 +77,7 @@ TEST_P(Alternatives, the_heaviest_is_tried_first) {
   c.others[0].weight = 1;
   TestWorkflow wf(plan(c, 3));
   const WorkerEpoch w = wf.join();
-  EXPECT_EQ(alternatives(wf.claim(w, offer_of(12, 2))), (Numbers{1, 0}));
+  EXPECT_EQ(alternatives(wf.claim(w, offer_with(12, 2))), (Numbers{1, 0}));
 }
 
 TEST_P(Alternatives, one_that_takes_longer_than_is_left_is_passed_over_for_one_that_does_not) {
@@ -84,7 +86,7 @@ TEST_P(Alternatives, one_that_takes_longer_than_is_left_is_passed_over_for_one_t
   c.others[0].need.runtime = seconds(50);
   TestWorkflow wf(plan(c, 2));
   const WorkerEpoch w = wf.join();
-  Offer offer = offer_of(64, 2);
+  Offer offer = offer_with(64, 2);
   offer.remaining = seconds(60);
   EXPECT_EQ(alternatives(wf.claim(w, offer)), (Numbers{1, 1}));
 }
@@ -92,7 +94,7 @@ TEST_P(Alternatives, one_that_takes_longer_than_is_left_is_passed_over_for_one_t
 TEST_P(Alternatives, a_job_that_is_given_back_may_have_another_one_next_time) {
   TestWorkflow wf(plan(gpu_or_cpus(), 1));
   const WorkerEpoch w = wf.join();
-  const auto first = wf.claim(w, offer_of(8, 0));
+  const auto first = wf.claim(w, offer_with(8, 0));
   ASSERT_EQ(alternatives(first), (Numbers{1}));
   Exchange back;
   back.worker = w;
@@ -100,13 +102,13 @@ TEST_P(Alternatives, a_job_that_is_given_back_may_have_another_one_next_time) {
   back.returns.push_back(first[0].token);
   EXPECT_TRUE(wf.say(back).ok());
   EXPECT_EQ(wf.job(1), untouched(JobState::ready));
-  EXPECT_EQ(alternatives(wf.claim(w, offer_of(4, 1))), (Numbers{0}));
+  EXPECT_EQ(alternatives(wf.claim(w, offer_with(4, 1))), (Numbers{0}));
 }
 
 TEST_P(Alternatives, none_is_promised_to_a_job_that_waits_on_a_worker_for_others) {
   TestWorkflow wf(plan(gpu_or_cpus(), 3));
   const WorkerEpoch w = wf.join();
-  Offer offer = offer_of(4, 1);
+  Offer offer = offer_with(4, 1);
   offer.total_cpus = 64;
   offer.prefetch = 10;
   EXPECT_EQ(wf.claim(w, offer).size(), 1U);
@@ -121,9 +123,9 @@ TEST_P(Alternatives, the_budget_is_promised_what_the_one_that_was_taken_costs) {
   TestWorkflow wf(p);
   const WorkerEpoch w = wf.join();
   // 40 core-seconds with the GPU, and 240 without: then nothing can be paid for by CPUs alone.
-  EXPECT_EQ(alternatives(wf.claim(w, offer_of(64, 1))), (Numbers{0, 1}));
+  EXPECT_EQ(alternatives(wf.claim(w, offer_with(64, 1))), (Numbers{0, 1}));
   EXPECT_EQ(read_expense(wf.tx)->promised.core, seconds(280));
-  EXPECT_EQ(wf.claim(w, offer_of(64, 0)).size(), 0U);
+  EXPECT_EQ(wf.claim(w, offer_with(64, 0)).size(), 0U);
   EXPECT_TRUE(wf.finish(w, {JobId{2}, 1, wf.job(2).claim}).ok());
   EXPECT_EQ(read_expense(wf.tx)->promised.core, seconds(40));
 }
@@ -135,33 +137,33 @@ TEST_P(Alternatives, a_limit_holds_for_all_of_them) {
   p.limits = {{"licence", 3, LimitKind::named}};
   TestWorkflow wf(p);
   const WorkerEpoch w = wf.join();
-  EXPECT_EQ(alternatives(wf.claim(w, offer_of(64, 1))), (Numbers{0, 1, 1}));
+  EXPECT_EQ(alternatives(wf.claim(w, offer_with(64, 1))), (Numbers{0, 1, 1}));
 }
 
 TEST(JobsWithAlternatives, what_a_person_sets_holds_for_each_of_them) {
-  TestWorkflow wf(plan_with(gpu_or_cpus(), 2));
+  TestWorkflow wf(plan_of_class(gpu_or_cpus(), 2));
   Setting setting;
   setting.needs["cpus"] = 2;
   ++wf.tx.number;
-  ASSERT_TRUE(set_jobs(wf.tx, {range(1, 2)}, setting).ok());
+  ASSERT_TRUE(set_jobs(wf.tx, std::vector{range(1, 2)}, setting).ok());
   wf.check();
   const WorkerEpoch w = wf.join();
-  EXPECT_EQ(alternatives(wf.claim(w, offer_of(4, 1))), (Numbers{0, 1}));
+  EXPECT_EQ(alternatives(wf.claim(w, offer_with(4, 1))), (Numbers{0, 1}));
 }
 
 TEST(JobsWithAlternatives, a_person_may_change_one_that_runs) {
   JobClass c = gpu_or_cpus();
   c.need.runtime = c.others[0].need.runtime = seconds(10);
-  Plan p = plan_with(c, 1);
+  Plan p = plan_of_class(c, 1);
   p.budget.core = seconds(1000);
   TestWorkflow wf(p);
   const WorkerEpoch w = wf.join();
-  const auto grants = wf.claim(w, offer_of(8, 0));
+  const auto grants = wf.claim(w, offer_with(8, 0));
   ASSERT_EQ(alternatives(grants), (Numbers{1}));
   Setting setting;
   setting.needs["runtime"] = 20;
   ++wf.tx.number;
-  ASSERT_TRUE(set_jobs(wf.tx, {range(1, 1)}, setting).ok());
+  ASSERT_TRUE(set_jobs(wf.tx, std::vector{range(1, 1)}, setting).ok());
   wf.check();
   EXPECT_EQ(read_expense(wf.tx)->promised.core, seconds(160));
   EXPECT_TRUE(wf.finish(w, grants[0].token).ok());
@@ -170,20 +172,20 @@ TEST(JobsWithAlternatives, a_person_may_change_one_that_runs) {
 TEST(JobsWithAlternatives, a_retry_gives_more_to_the_one_that_failed_alone) {
   JobClass c = gpu_or_cpus();
   c.need.memory = c.others[0].need.memory = mebibytes(100);
-  Plan p = plan_with(c, 1);
+  Plan p = plan_of_class(c, 1);
   Handler& handler = p.handlers.emplace_back();
   handler.memory_ceiling = mebibytes(1000);
-  RetryRule& rule = handler.rules.emplace_back();
+  torc::RetryRule& rule = handler.rules.emplace_back();
   rule.all_exit_codes = true;
   rule.max_retries = 1;
   rule.memory_multiplier = 2;
   p.templates[0].handler = 1;
   TestWorkflow wf(p);
   const WorkerEpoch w = wf.join();
-  const auto grants = wf.claim(w, offer_of(8, 0));
+  const auto grants = wf.claim(w, offer_with(8, 0));
   ASSERT_EQ(alternatives(grants), (Numbers{1}));
   EXPECT_TRUE(wf.finish(w, grants[0].token, JobState::failed).ok());
-  const auto again = wf.claim(w, offer_of(64, 0));
+  const auto again = wf.claim(w, offer_with(64, 0));
   ASSERT_EQ(alternatives(again), (Numbers{1}));
   const JobClass now = read_class(wf.tx, again[0].job_class);
   EXPECT_EQ(now.need.memory, mebibytes(100));
@@ -193,9 +195,9 @@ TEST(JobsWithAlternatives, a_retry_gives_more_to_the_one_that_failed_alone) {
 TEST(JobsWithAlternatives, how_long_jobs_take_is_learned_of_each_by_itself) {
   JobClass c = gpu_or_cpus();
   c.learns_from = 1;
-  TestWorkflow wf(plan_with(c, 100));
+  TestWorkflow wf(plan_of_class(c, 100));
   const WorkerEpoch w = wf.join();
-  const auto grants = wf.claim(w, offer_of(20 * 8, 0));
+  const auto grants = wf.claim(w, offer_with(20 * 8, 0));
   ASSERT_EQ(grants.size(), 20U);
   Exchange request;
   request.worker = w;
@@ -212,13 +214,13 @@ TEST(JobsWithAlternatives, how_long_jobs_take_is_learned_of_each_by_itself) {
   ASSERT_TRUE(wf.say(request).ok());
   EXPECT_EQ(learned_time(wf.tx, c, 0), std::nullopt);
   EXPECT_EQ(learned_time(wf.tx, c, 1), seconds(7));
-  EXPECT_EQ(wf.claim(w, offer_of(8, 0)).at(0).runtime, seconds(7));
+  EXPECT_EQ(wf.claim(w, offer_with(8, 0)).at(0).runtime, seconds(7));
 }
 
 TEST(JobsWithAlternatives, a_suspect_that_starts_alone_has_them_still) {
-  TestWorkflow wf(plan_with(gpu_or_cpus(), 1));
+  TestWorkflow wf(plan_of_class(gpu_or_cpus(), 1));
   const WorkerEpoch w = wf.join();
-  const auto grants = wf.claim(w, offer_of(4, 1));
+  const auto grants = wf.claim(w, offer_with(4, 1));
   wf.start(w, grants.at(0).token);
   ++wf.tx.number;
   const auto lost = expire_worker(wf.tx, w, read_worker(wf.tx, w)->renewals, kNoon, 0,
@@ -226,15 +228,15 @@ TEST(JobsWithAlternatives, a_suspect_that_starts_alone_has_them_still) {
   ASSERT_TRUE(lost.ok() && *lost);
   wf.check();
   const WorkerEpoch other = wf.join();
-  const auto again = wf.claim(other, offer_of(8, 0));
+  const auto again = wf.claim(other, offer_with(8, 0));
   ASSERT_EQ(alternatives(again), (Numbers{1}));
   EXPECT_TRUE(again[0].alone);
 }
 
 TEST(JobsWithAlternatives, a_number_that_the_class_has_not_is_told_by_verify) {
-  TestWorkflow wf(plan_with(gpu_or_cpus(), 1));
+  TestWorkflow wf(plan_of_class(gpu_or_cpus(), 1));
   const WorkerEpoch w = wf.join();
-  (void)wf.claim(w, offer_of(8, 0));
+  (void)wf.claim(w, offer_with(8, 0));
   Job forged = wf.job(1);
   forged.alternative = 2;
   wf.tx.put(Key(Table::job, 1), encode(forged));
@@ -244,11 +246,18 @@ TEST(JobsWithAlternatives, a_number_that_the_class_has_not_is_told_by_verify) {
       << sound.error().text();
 }
 
+TEST(JobsWithAlternatives, a_worker_could_run_them_where_it_has_enough_for_one) {
+  const JobClass c = gpu_or_cpus();
+  EXPECT_TRUE(could_fit(c, offer_with(8, 0)));
+  EXPECT_TRUE(could_fit(c, offer_with(4, 1)));
+  EXPECT_EQ(mismatches_of(c, offer_with(7, 0)), mismatch::kGpus) << "what the first one lacks";
+}
+
 TEST(JobsWithAlternatives, none_of_them_is_of_several_nodes) {
   JobClass c = gpu_or_cpus();
   c.others[0].need.nodes = 2;
   store::MemoryState tx;
-  EXPECT_FALSE(write_plan(tx, plan_with(c, 1)).ok());
+  EXPECT_FALSE(write_plan(tx, plan_of_class(c, 1)).ok());
 }
 
 }  // namespace

@@ -12,9 +12,9 @@ namespace torc::spec {
 namespace {
 
 using std::chrono::minutes;
-using Texts = std::vector<std::string>;
+using Told = std::vector<std::string>;
 
-struct Read {
+struct Offered {
   Jobs jobs;
   std::vector<std::string> told;  // "message | remedy"
   bool sound = false;
@@ -24,12 +24,12 @@ struct Read {
   }
 };
 
-Read read(const std::string& text) {
+Offered offered(const std::string& text) {
   const auto nothing_there = [](const std::string& path) -> Result<std::string> {
     return Error{ErrorKind::not_found, "there is no '" + path + "'", ""};
   };
   Loaded loaded = load(text, "wf.yaml", nothing_there);
-  Read out;
+  Offered out;
   for (const Diagnostic& d : loaded.diagnostics) out.told.push_back(d.message + " | " + d.remedy);
   out.sound = loaded.expansion.has_value();
   if (out.sound) out.jobs = render_all(*std::move(loaded.expansion));
@@ -46,9 +46,9 @@ jobs:
 )";
 
 TEST(OneOf, each_alternative_has_its_own_needs_beside_those_of_the_job) {
-  const Read r = read(kGpuOrCpus);
+  const Offered r = offered(kGpuOrCpus);
   ASSERT_TRUE(r.sound) << r.told.at(0);
-  EXPECT_EQ(r.told, Texts{});
+  EXPECT_EQ(r.told, Told{});
   ASSERT_EQ(r.needs().one_of.size(), 2U);
   const Resources& gpu = r.needs().one_of[0].needs;
   const Resources& cpus = r.needs().one_of[1].needs;
@@ -64,7 +64,7 @@ TEST(OneOf, each_alternative_has_its_own_needs_beside_those_of_the_job) {
 }
 
 TEST(OneOf, an_alternative_has_a_command_of_its_own_or_that_of_the_job) {
-  const Read r = read(kGpuOrCpus);
+  const Offered r = offered(kGpuOrCpus);
   ASSERT_TRUE(r.sound);
   const RenderedJob& second = r.jobs.rendered.at(1);
   EXPECT_EQ(second.command_by(0), "fit --gpu 2");
@@ -73,7 +73,7 @@ TEST(OneOf, an_alternative_has_a_command_of_its_own_or_that_of_the_job) {
 }
 
 TEST(OneOf, what_the_command_of_an_alternative_takes_the_job_waits_for) {
-  const Read r = read(R"(name: w
+  const Offered r = offered(R"(name: w
 files: [{name: in, path: in.txt}, {name: out, path: out.txt}]
 jobs:
   - {name: make, command: "make > ${files.output.in}"}
@@ -83,14 +83,14 @@ jobs:
     one_of: [{gpus: 1, command: "fit ${files.input.in} ${files.output.out}"}, {cpus: 2}]
 )");
   ASSERT_TRUE(r.sound) << r.told.at(0);
-  EXPECT_EQ(r.jobs.upstream("fit"), Texts{"make"});
+  EXPECT_EQ(r.jobs.upstream("fit"), Told{"make"});
   EXPECT_EQ(r.jobs.rendered.at(1).command_by(0), "nice fit in.txt out.txt");
   EXPECT_EQ(r.jobs.rendered.at(1).command_by(1), "nice plain");
-  EXPECT_EQ(r.jobs.rendered.at(1).input_files, Texts{"in.txt"});
+  EXPECT_EQ(r.jobs.rendered.at(1).input_files, Told{"in.txt"});
 }
 
 TEST(OneOf, a_set_has_alternatives_for_all_who_name_it_and_a_job_wins_over_it) {
-  const Read r = read(R"(name: w
+  const Offered r = offered(R"(name: w
 resource_requirements:
   - {name: either, memory: 1g, one_of: [{gpus: 1}, {cpus: 8, weight: 2}]}
 jobs:
@@ -99,7 +99,7 @@ jobs:
   - {name: d, command: b, resource_requirements: either, one_of: [{cpus: 3, gpus: 2}, {cpus: 5}]}
 )");
   ASSERT_TRUE(r.sound) << r.told.at(0);
-  EXPECT_EQ(r.told, Texts{});
+  EXPECT_EQ(r.told, Told{});
   EXPECT_EQ(show_needs(r.needs(0)), "1 CPU, 1 GiB, 1 GPU, or 8 CPUs, 1 GiB");
   EXPECT_EQ(r.needs(0).one_of[1].weight, 2U);
   EXPECT_EQ(show_needs(r.needs(1)), "1 CPU, 3 GiB, 1 GPU, or 8 CPUs, 3 GiB");
@@ -107,67 +107,71 @@ jobs:
 }
 
 // Of a file with one job that says `keys`: what is told of it.
-Texts told_of(const std::string& keys, const std::string& more = "") {
-  return read("name: w\n" + more + "jobs:\n  - {name: a, command: b, " + keys + "}\n").told;
+Told told_of_alternatives(const std::string& keys, const std::string& more = "") {
+  return offered("name: w\n" + more + "jobs:\n  - {name: a, command: b, " + keys + "}\n").told;
 }
 
 TEST(OneOf, one_alternative_is_none) {
-  EXPECT_EQ(told_of("one_of: [{cpus: 2}]"),
-            Texts{"'one_of' has one alternative | write at least two, or what the job needs "
-                  "without one_of"});
-  EXPECT_EQ(told_of("one_of: []"),
-            Texts{"'one_of' has no alternatives | write at least two, or what the job needs "
-                  "without one_of"});
+  EXPECT_EQ(told_of_alternatives("one_of: [{cpus: 2}]"),
+            Told{"'one_of' has one alternative | write at least two, or what the job needs "
+                 "without one_of"});
+  EXPECT_EQ(told_of_alternatives("one_of: []"),
+            Told{"'one_of' has no alternatives | write at least two, or what the job needs "
+                 "without one_of"});
 }
 
 TEST(OneOf, more_than_there_can_be_are_refused) {
   std::string all;
   for (int cpus = 30; cpus > 13; --cpus) all += "{cpus: " + std::to_string(cpus) + "}, ";
-  EXPECT_EQ(told_of("one_of: [" + all + "]"),
-            Texts{"'one_of' has 17 alternatives; the limit is 16 | write fewer"});
+  EXPECT_EQ(told_of_alternatives("one_of: [" + all + "]"),
+            Told{"'one_of' has 17 alternatives; the limit is 16 | write fewer"});
 }
 
 TEST(OneOf, it_is_for_jobs_of_one_node) {
   EXPECT_EQ(
-      told_of("num_nodes: 2, one_of: [{gpus: 1}, {cpus: 8}]"),
-      Texts{"job 'a' needs several nodes, and one_of is for jobs of one node | leave num_nodes "
-            "or one_of out"});
-  const Texts own = told_of("one_of: [{num_nodes: 2}, {cpus: 8}]");
+      told_of_alternatives("num_nodes: 2, one_of: [{gpus: 1}, {cpus: 8}]"),
+      Told{"job 'a' needs several nodes, and one_of is for jobs of one node | leave num_nodes "
+           "or one_of out"});
+  const Told own = told_of_alternatives("one_of: [{num_nodes: 2, cpus: 16}, {cpus: 8}]");
   ASSERT_EQ(own.size(), 1U);
   EXPECT_EQ(own[0].substr(0, own[0].find(" | ")),
             "unknown key 'num_nodes' in an alternative of one_of");
 }
 
 TEST(OneOf, a_set_has_no_commands) {
-  EXPECT_EQ(told_of("resource_requirements: s",
-                    "resource_requirements: [{name: s, one_of: [{gpus: 1, command: x}, {cpus: "
-                    "8}]}]\n"),
-            Texts{"a set of resource requirements has no commands | write one_of in the jobs "
-                  "themselves to give alternatives commands of their own"});
+  EXPECT_EQ(told_of_alternatives(
+                "resource_requirements: s",
+                "resource_requirements: [{name: s, one_of: [{gpus: 1, command: x}, {cpus: "
+                "8}]}]\n"),
+            Told{"a set of resource requirements has no commands | write one_of in the jobs "
+                 "themselves to give alternatives commands of their own"});
 }
 
 TEST(OneOf, one_that_is_tried_after_one_that_needs_no_more_is_told_of) {
-  const Texts never = {
+  const Told never = {
       "alternative 2 of 'a' is never taken: alternative 1 is tried before it and needs no more | "
       "write the one that needs more first, or give it a larger weight"};
-  EXPECT_EQ(told_of("one_of: [{cpus: 4}, {cpus: 8}]"), never);
-  EXPECT_EQ(told_of("one_of: [{cpus: 4}, {cpus: 8, weight: 2}]"), Texts{});
-  EXPECT_EQ(told_of("one_of: [{cpus: 8}, {cpus: 4}]"), Texts{});
-  EXPECT_EQ(told_of("one_of: [{cpus: 4, runtime: 2h}, {cpus: 8, runtime: 1h}]"), Texts{});
-  EXPECT_EQ(told_of("one_of: [{gpus: 1}, {gpus: 1, resources: {fpga: 1}}]"), never);
+  EXPECT_EQ(told_of_alternatives("one_of: [{cpus: 4}, {cpus: 8}]"), never);
+  EXPECT_EQ(told_of_alternatives("one_of: [{cpus: 4}, {cpus: 8, weight: 2}]"), Told{});
+  EXPECT_EQ(told_of_alternatives("one_of: [{cpus: 8}, {cpus: 4}]"), Told{});
+  EXPECT_EQ(told_of_alternatives("one_of: [{cpus: 4, runtime: 2h}, {cpus: 8, runtime: 1h}]"),
+            Told{});
+  EXPECT_EQ(told_of_alternatives("one_of: [{gpus: 1}, {gpus: 1, resources: {fpga: 1}}]"), never);
 }
 
 TEST(OneOf, one_that_no_node_of_its_scheduler_has_is_told_of_and_all_of_them_are_a_mistake) {
   const std::string scheduler = "slurm_schedulers: [{name: s, mem: 4g, gres: 'gpu:1'}]\n";
-  const Read one = read("name: w\n" + scheduler +
-                        "jobs: [{name: a, command: b, scheduler: s, one_of: [{gpus: 2}, {cpus: "
-                        "8}]}]\n");
+  const Offered one =
+      offered("name: w\n" + scheduler +
+              "jobs: [{name: a, command: b, scheduler: s, one_of: [{gpus: 2}, {cpus: "
+              "8}]}]\n");
   EXPECT_TRUE(one.sound);
-  EXPECT_EQ(one.told, Texts{"alternative 1 of job 'a' needs 2 GPUs, and a node of scheduler 's' "
-                            "has 1 | raise gres, or lower num_gpus"});
-  const Read none = read("name: w\n" + scheduler +
-                         "jobs: [{name: a, command: b, scheduler: s, one_of: [{gpus: 2}, {memory: "
-                         "8g}]}]\n");
+  EXPECT_EQ(one.told, Told{"alternative 1 of job 'a' needs 2 GPUs, and a node of scheduler 's' "
+                           "has 1 | raise gres, or lower num_gpus"});
+  const Offered none =
+      offered("name: w\n" + scheduler +
+              "jobs: [{name: a, command: b, scheduler: s, one_of: [{gpus: 2}, {memory: "
+              "8g}]}]\n");
   EXPECT_FALSE(none.sound);
   EXPECT_EQ(std::ranges::count_if(none.told,
                                   [](const std::string& d) {
