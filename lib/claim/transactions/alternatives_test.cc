@@ -96,12 +96,16 @@ TEST_P(Alternatives, a_job_that_is_given_back_may_have_another_one_next_time) {
   const WorkerEpoch w = wf.join();
   const auto first = wf.claim(w, offer_with(8, 0));
   ASSERT_EQ(alternatives(first), (Numbers{1}));
+  ASSERT_TRUE(wf.finish(w, first[0].token, JobState::ready).ok());
+  EXPECT_EQ(wf.job(1).alternative, 1U) << "of the attempt that ended";
+  const auto second = wf.claim(w, offer_with(8, 0));
+  ASSERT_EQ(alternatives(second), (Numbers{1}));
   Exchange back;
   back.worker = w;
   back.now = kNoon;
-  back.returns.push_back(first[0].token);
+  back.returns.push_back(second[0].token);
   EXPECT_TRUE(wf.say(back).ok());
-  EXPECT_EQ(wf.job(1), untouched(JobState::ready));
+  EXPECT_EQ(wf.job(1).alternative, 0U) << "it has none now";
   EXPECT_EQ(alternatives(wf.claim(w, offer_with(4, 1))), (Numbers{0}));
 }
 
