@@ -102,9 +102,9 @@ bool read_later_resources(Decoder& in, Resources& resources) {
   }
   if (!in.ok() || in.at_end()) return in.ok();
   auto named = read_amounts(in);
-  if (!named || named->empty()) return false;
+  if (!named) return false;
   resources.named = *std::move(named);
-  return true;
+  return !resources.named.empty() || !in.at_end();
 }
 
 Resources read_resources(Decoder& in) {

@@ -133,7 +133,8 @@ void write_resources(Encoder& out, const Resources& resources);
 [[nodiscard]] Resources read_resources(Decoder& in);
 [[nodiscard]] bool has_later_resources(const Resources& resources);
 void write_later_resources(Encoder& out, const Resources& resources);
-// False: they were not written so.
+// False: they were not written so. Where something follows them that is none of them, the number of
+// the names stands before it, also when it is 0.
 [[nodiscard]] bool read_later_resources(Decoder& in, Resources& resources);
 
 }  // namespace torc

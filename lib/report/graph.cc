@@ -75,7 +75,7 @@ class Collapse {
     std::vector<std::size_t> source_of;  // of each node's first entry
     for (const spec::Segment& segment : outline_.segments) {
       const spec::ExpandedEntry& entry = expansion_.entries[segment.entry];
-      const std::string needs = show(entry.resources);
+      const std::string needs = show_needs(entry.resources);
       const spec::JobEntry& written = workflow_.jobs[entry.source];
       const Common common = common_of(written, entry.source, segment, grain);
       const auto [it, fresh] = known.try_emplace(common.key, graph_.nodes.size());

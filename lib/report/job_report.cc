@@ -94,6 +94,35 @@ ordered_json origin_json(const claim::Reader& reader, workflow::RecipeBook& book
 
 }  // namespace
 
+namespace {
+
+// "2: 32 CPUs, 1 MiB, weight 5, by its own command"
+std::string show_alternative(const claim::JobClass& c, const spec::RenderedJob& texts,
+                             std::uint32_t alternative) {
+  const std::uint32_t weight = alternative == 0 ? c.weight : c.others[alternative - 1].weight;
+  std::string text = fmt::format("{}: {}", alternative + 1, show(c.need_of(alternative)));
+  if (weight != spec::kUsualWeight) text += fmt::format(", weight {}", weight);
+  if (&texts.command_by(alternative) != &texts.command)
+    text += ": " + printable(texts.command_by(alternative));
+  return text;
+}
+
+// null: it has none.
+ordered_json alternatives_json(const claim::JobClass& c, const spec::RenderedJob& texts) {
+  if (c.others.empty()) return nullptr;
+  ordered_json all = ordered_json::array();
+  for (std::uint32_t a = 0; a < c.alternatives(); ++a) {
+    ordered_json one;
+    add_needs(one, c.need_of(a));
+    one["weight"] = a == 0 ? c.weight : c.others[a - 1].weight;
+    one["command"] = texts.command_by(a);
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+}  // namespace
+
 spec::RenderedJob JobInStore::rendered() const {
   return page.recipe.render(raw(id) - raw(page.job_template.first));
 }
@@ -113,18 +142,25 @@ std::string to_text(const JobInStore& in, const std::string& store) {
   const claim::Outcome& o = job.outcome;
   line("job", fmt::format("{} (#{})", printable(rendered.name), raw(id)));
   line("state", std::string(claim::to_string(job.state)));
-  line("command", printable_lines(rendered.command, 13));
+  line("command", printable_lines(rendered.command_by(job.alternative), 13));
   const claim::Rank rank = in.rank();
   line("priority", std::to_string(rank.priority));
   const claim::JobClass job_class = claim::read_class(reader, rank.job_class);
-  line("needs", show(job_class.need));
+  if (job_class.others.empty()) {
+    line("needs", show(job_class.need));
+  } else {
+    for (std::uint32_t a = 0; a < job_class.alternatives(); ++a)
+      line(a == 0 ? "needs one of" : "", show_alternative(job_class, rendered, a));
+  }
   if (!job_class.scheduler.empty()) line("scheduler", job_class.scheduler);
   if (!job_class.labels.empty()) line("labels", printable(job_class.labels));
   if (const std::string limits = show_shares(reader, job_class); !limits.empty())
     line("limits", limits);
-  if (const std::string taken = show_learned(reader, job_class); !taken.empty())
+  if (const std::string taken = show_learned(reader, job_class, job.alternative); !taken.empty())
     line("takes", taken);
+  const std::uint32_t chosen = shown_alternative(reader, book, id, job.worker, job.alternative);
   line("attempts", std::to_string(job.attempt));
+  if (chosen != 0) line("alternative", std::to_string(chosen));
   if (claim::is_suspect(job)) {
     line("suspect", fmt::format("{} of its attempts took a worker with them, or may have; it is "
                                 "started alone on a worker",
@@ -177,12 +213,13 @@ ordered_json to_json(const JobInStore& in) {
   const auto& [reader, book, page, id, job] = in;
   ordered_json out = job_json(reader, book, id, job);
   add_activity(out, job.outcome);
-  out["command"] = in.rendered().command;
+  out["command"] = in.rendered().command_by(job.alternative);
   const claim::Rank rank = in.rank();
   const claim::JobClass c = claim::read_class(reader, rank.job_class);
   out["priority"] = rank.priority;
-  add_needs(out, c.need);
-  const auto learned = claim::learned_time(reader, c);
+  add_needs(out, c.need_of(job.alternative));
+  out["one_of"] = alternatives_json(c, in.rendered());
+  const auto learned = claim::learned_time(reader, c, job.alternative);
   out["learned_runtime_seconds"] =
       json_if(learned.has_value(), learned.value_or(std::chrono::seconds(0)).count());
   out["scheduler"] = json_or_null(c.scheduler);

@@ -37,6 +37,14 @@ ordered_json job_name_json(const claim::Reader& reader, workflow::RecipeBook& bo
   return raw(id) == 0 ? ordered_json(nullptr) : ordered_json(workflow::job_name(book, reader, id));
 }
 
+std::uint32_t shown_alternative(const claim::Reader& reader, workflow::RecipeBook& book, JobId id,
+                                claim::WorkerEpoch worker, std::uint32_t alternative) {
+  if (alternative != 0) return alternative + 1;
+  if (claim::raw(worker) == 0) return 0;
+  const auto page = book.find(reader, id);
+  return page && page->has_alternatives ? 1 : 0;
+}
+
 ordered_json job_json(const claim::Reader& reader, workflow::RecipeBook& book, JobId id,
                       const claim::Job& job) {
   const claim::Outcome& o = job.outcome;
@@ -50,6 +58,8 @@ ordered_json job_json(const claim::Reader& reader, workflow::RecipeBook& book, J
   out["job"] = workflow::job_name(book, reader, id);
   out["state"] = claim::to_string(job.state);
   out["attempt"] = json_or_null(job.attempt);
+  out["alternative"] =
+      json_or_null(shown_alternative(reader, book, id, job.worker, job.alternative));
   out["suspect"] = claim::is_suspect(job);
   add_end(out, o, ended);
   out["canceled_for"] =

@@ -14,6 +14,12 @@
 
 namespace torc::report {
 
+// As people number them, of an attempt that `worker` has or had; 0: nobody had it, or its jobs have
+// no alternatives.
+[[nodiscard]] std::uint32_t shown_alternative(const claim::Reader& reader,
+                                              workflow::RecipeBook& book, JobId id,
+                                              claim::WorkerEpoch worker, std::uint32_t alternative);
+
 // An item of `torc jobs --json` (job_record of docs/schema/common.json).
 [[nodiscard]] nlohmann::ordered_json job_json(const claim::Reader& reader,
                                               workflow::RecipeBook& book, JobId id,

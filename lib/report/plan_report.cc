@@ -105,7 +105,7 @@ std::string stages_text(const PlanReport& plan, const workflow::LoadedSpec& load
     for (std::size_t p = 0; p < shown; ++p) {
       const spec::ExpandedEntry& entry = entry_at(loaded, parts[p].entry);
       table.add({p == 0 ? std::to_string(s + 1) : "", show_count(parts[p].jobs),
-                 printable(written_name(loaded, parts[p].entry)), show(entry.resources),
+                 printable(written_name(loaded, parts[p].entry)), show_needs(entry.resources),
                  entry.scheduler.empty() ? "-" : entry.scheduler,
                  entry.labels.empty() ? "-" : printable(entry.labels)});
     }
@@ -211,6 +211,9 @@ std::string to_text(const PlanReport& plan, const workflow::LoadedSpec& loaded) 
                                 printable(loaded.workflow->name), jobs_text(loaded.expansion->jobs),
                                 plan.stages.size(), plan.stages.size() == 1 ? "" : "s");
   out += stages_text(plan, loaded);
+  if (std::ranges::any_of(loaded.expansion->entries,
+                          [](const auto& entry) { return !entry.resources.one_of.empty(); }))
+    out += "\nof jobs with alternatives (one_of) all figures are those of the first one\n";
   out += fmt::format("\nwidest point: stage {} with {}: {} CPU{}{} if all ran at once\n",
                      plan.widest + 1, jobs_text(widest.jobs), show_count(widest.cpus),
                      widest.cpus == 1 ? "" : "s",
@@ -237,6 +240,23 @@ ordered_json amount_json(const Amount& a) {
 
 }  // namespace
 
+namespace {
+
+// null: there are none.
+ordered_json alternatives_json(const spec::ResourceRequirements& needs) {
+  if (needs.one_of.empty()) return nullptr;
+  ordered_json all = ordered_json::array();
+  for (const spec::Alternative& alternative : needs.one_of) {
+    ordered_json one;
+    add_needs(one, alternative.needs);
+    one["weight"] = alternative.weight;
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+}  // namespace
+
 ordered_json to_json(const PlanReport& plan, const workflow::LoadedSpec& loaded) {
   ordered_json stages = ordered_json::array();
   for (const PlanStage& stage : plan.stages) {
@@ -245,6 +265,7 @@ ordered_json to_json(const PlanReport& plan, const workflow::LoadedSpec& loaded)
       const spec::ExpandedEntry& entry = entry_at(loaded, part.entry);
       ordered_json one = {{"entry", written_name(loaded, part.entry)}, {"jobs", part.jobs}};
       add_needs(one, entry.resources);
+      one["one_of"] = alternatives_json(entry.resources);
       one["scheduler"] = json_or_null(entry.scheduler);
       one["label"] = json_or_null(entry.labels);
       parts.push_back(std::move(one));

@@ -71,31 +71,30 @@ Result<QuotaView> look_at_quota(const claim::Reader& reader, workflow::RecipeBoo
   }));
   if (!view.budget && view.limits.empty()) return view;
   Result<void> counted;
-  TORC_TRY(claim::scan_ready_classes(
-      reader, [&](const claim::JobClass& c, const claim::ReadyRange& head) {
-        if (view.budget && claim::is_beyond(*view.budget, c.need) &&
-            view.beyond_budget.size() < kShown) {
-          const auto jobs = claim::count_ready(reader, head.job_class);
-          if (!jobs) counted = jobs.error();
-          if (!jobs) return false;
-          view.beyond_budget.push_back(
-              {workflow::job_name(book, reader, JobId{head.first}), c.need, *jobs});
-        }
-        std::optional<std::uint64_t> ready;
-        for (const claim::LimitShare& share : c.limits) {
-          if (share.number > view.limits.size()) continue;
-          QuotaView::Limit& limit = view.limits[share.number - 1];
-          if (!limit.state.is_full(share.amount)) continue;
-          if (!ready) {
-            const auto jobs = claim::count_ready(reader, head.job_class);
-            if (!jobs) counted = jobs.error();
-            if (!jobs) return false;
-            ready = *jobs;
-          }
-          limit.waiting += *ready;
-        }
-        return true;
-      }));
+  TORC_TRY(claim::scan_ready_classes(reader, [&](const claim::JobClass& c,
+                                                 const claim::ReadyRange& head) {
+    if (view.budget && claim::is_beyond(*view.budget, c) && view.beyond_budget.size() < kShown) {
+      const auto jobs = claim::count_ready(reader, head.job_class);
+      if (!jobs) counted = jobs.error();
+      if (!jobs) return false;
+      view.beyond_budget.push_back(
+          {workflow::job_name(book, reader, JobId{head.first}), c.need, *jobs});
+    }
+    std::optional<std::uint64_t> ready;
+    for (const claim::LimitShare& share : c.limits) {
+      if (share.number > view.limits.size()) continue;
+      QuotaView::Limit& limit = view.limits[share.number - 1];
+      if (!limit.state.is_full(share.amount)) continue;
+      if (!ready) {
+        const auto jobs = claim::count_ready(reader, head.job_class);
+        if (!jobs) counted = jobs.error();
+        if (!jobs) return false;
+        ready = *jobs;
+      }
+      limit.waiting += *ready;
+    }
+    return true;
+  }));
   TORC_TRY(counted);
   return view;
 }
@@ -123,9 +122,10 @@ std::string show_shares(const claim::Reader& reader, const claim::JobClass& job_
   return text;
 }
 
-std::string show_learned(const claim::Reader& reader, const claim::JobClass& job_class) {
+std::string show_learned(const claim::Reader& reader, const claim::JobClass& job_class,
+                         std::uint32_t alternative) {
   if (job_class.learns_from == 0) return {};
-  const auto time = claim::read_learned_time(reader, job_class.learns_from);
+  const auto time = claim::read_learned_time(reader, job_class.learns_from, alternative);
   const std::uint64_t jobs = time ? time->count() : 0;
   if (!time || !time->expectation()) {
     return fmt::format("not known yet: {} of the {} jobs that it takes to learn it have completed",

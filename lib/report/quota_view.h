@@ -57,7 +57,7 @@ struct ObstacleLine {
 [[nodiscard]] std::string show_limit(const claim::Limit& limit);
 // "2 min 10 s, or less, in 19 of 20 of the 130 jobs …"; empty: nothing is to be learned.
 [[nodiscard]] std::string show_learned(const claim::Reader& reader,
-                                       const claim::JobClass& job_class);
+                                       const claim::JobClass& job_class, std::uint32_t alternative);
 
 // "1.50 of 100.00 core hours used, 2.00 promised to what runs, 96.50 left"
 [[nodiscard]] std::string show_budget(const claim::Expense& expense);

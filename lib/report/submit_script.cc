@@ -79,6 +79,15 @@ std::vector<SubmitScript> find_scripts(const Path& store) {
 
 std::string lack_of(const SubmitScript& script, const claim::JobClass& job_class,
                     const KeptFree& kept) {
+  if (!job_class.others.empty()) {
+    std::string first;
+    for (std::uint32_t a = 0; a < job_class.alternatives(); ++a) {
+      std::string one = lack_of(script, job_class.by(a), kept);
+      if (one.empty()) return {};
+      if (a == 0) first = std::move(one);
+    }
+    return first;
+  }
   const claim::Requirement& need = job_class.need;
   const slurm::Asked& asked = script.asked;
   if (!job_class.scheduler.empty() &&
@@ -97,7 +106,9 @@ std::string lack_of(const SubmitScript& script, const claim::JobClass& job_class
 }
 
 int doubts_of(const SubmitScript& script, const claim::JobClass& job_class) {
-  const bool few = script.asked.cpus && job_class.need.cpus > *script.asked.cpus;
+  std::uint32_t cpus = job_class.need.cpus;
+  for (const claim::Alternative& one : job_class.others) cpus = std::min(cpus, one.need.cpus);
+  const bool few = script.asked.cpus && cpus > *script.asked.cpus;
   return (script.refused ? 2 : 0) + (few ? 1 : 0);
 }
 

@@ -382,7 +382,7 @@ class Inquiry {
                       show_time(job_.outcome.started_at)),
           fmt::format("torc logs {} {} shows what it printed", words_.store(), words_.word(id_)));
     } else {
-      const auto need = claim::read_class(reader_, rank_class()).need;
+      const auto need = claim::read_class(reader_, rank_class()).need_of(job_.alternative);
       const WallTime until = job_.outcome.started_at + longest_time(need);
       const std::string limit = longest_time(need).count() > 0
                                     ? fmt::format(", and {} run until {}",
@@ -442,7 +442,7 @@ class Inquiry {
                       command("retry")));
       return;
     }
-    const auto need = claim::read_class(reader_, rank_class()).need;
+    const auto need = claim::read_class(reader_, rank_class()).need_of(job_.alternative);
     const auto more = more_of_it(o, need, words_.store(), words_.word(id_));
     add("failed", std::move(text),
         more ? fmt::format("{}; {} shows what it printed", *more, logs())

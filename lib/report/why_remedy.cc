@@ -55,6 +55,15 @@ claim::WorkerInfo worker_here(const workflow::Context& context) {
 
 // "it needs 2 GPUs, and there are 0"; empty: nothing.
 std::string lacks_of(const claim::JobClass& job_class, const claim::Offer& here) {
+  if (!job_class.others.empty()) {
+    std::string all;
+    for (std::uint32_t a = 0; a < job_class.alternatives(); ++a) {
+      const std::string one = lacks_of(job_class.by(a), here);
+      if (one.empty()) return {};
+      all += fmt::format("{}by alternative {} {}", all.empty() ? "" : "; ", a + 1, one);
+    }
+    return all;
+  }
   const std::uint8_t lacks = claim::mismatches_of(job_class, here);
   const claim::Requirement& need = job_class.need;
   namespace mismatch = claim::mismatch;

@@ -106,9 +106,17 @@ void WorkerInquiry::nobody(const claim::JobClass& job_class) {
       remedy_without_worker(context_, situation_, job_class, store_, job_));
 }
 
-// One reason for each thing that some worker lacks, that of most workers first.
 void WorkerInquiry::mismatches(const claim::JobClass& job_class,
                                const std::vector<claim::Worker>& workers) {
+  if (job_class.others.empty()) return mismatches_of(job_class, workers, 0);
+  for (std::uint32_t a = 0; a < job_class.alternatives(); ++a)
+    mismatches_of(job_class.by(a), workers, a + 1);
+}
+
+// One reason for each thing that some worker lacks, that of most workers first.
+void WorkerInquiry::mismatches_of(const claim::JobClass& job_class,
+                                  const std::vector<claim::Worker>& workers,
+                                  std::uint32_t alternative) {
   const claim::Requirement& need = job_class.need;
   const WallTime now = context_.clock.wall_now();
   Resources most = no_resources();
@@ -134,7 +142,9 @@ void WorkerInquiry::mismatches(const claim::JobClass& job_class,
                                 ? fmt::format("{} of {} workers could never", n, workers.size())
                             : n == 1 ? "The only worker could never"
                                      : fmt::format("None of the {} workers could ever", n);
-    found.push_back({n, {kind, fmt::format("{} run it: {}.", who, text), std::move(remedy)}});
+    const std::string it =
+        alternative == 0 ? "it" : fmt::format("it by alternative {}", alternative);
+    found.push_back({n, {kind, fmt::format("{} run {}: {}.", who, it, text), std::move(remedy)}});
   };
   const auto note = [&](std::uint8_t what, std::string_view kind, std::string text,
                         std::string remedy) {
@@ -144,8 +154,8 @@ void WorkerInquiry::mismatches(const claim::JobClass& job_class,
   const std::string have = one ? "that worker has" : "they have";
   const std::string serve = one ? "that worker serves" : "they serve";
   const auto or_set = [&](std::string_view worker, const std::string& setting) {
-    return fmt::format("start a worker {}, or let it need less: torc set {} {} {}", worker, store_,
-                       job_, setting);
+    return fmt::format("start a worker {}, or let {} need less: torc set {} {} {}", worker,
+                       alternative == 0 ? "it" : "each alternative", store_, job_, setting);
   };
   note(mismatch::kNodes, "nodes", fmt::format("it needs {} nodes", need.nodes),
        "workers have one node each: those of one group take such jobs together");
@@ -206,7 +216,8 @@ void WorkerInquiry::mismatches(const claim::JobClass& job_class,
                      gpus ? "" : fmt::format(" --resource {}=…", a.name)));
   }
   const bool learned =
-      need.min_time.count() == 0 && claim::learned_time(reader_, job_class).has_value();
+      need.min_time.count() == 0 &&
+      claim::learned_time(reader_, job_class, alternative == 0 ? 0 : alternative - 1).has_value();
   note(mismatch::kTime, "time",
        fmt::format("{}, and {} at most {} left",
                    learned ? "jobs of its entry have taken " + show_duration(need.runtime)

@@ -33,7 +33,11 @@ class WorkerInquiry {
   void nobody(const claim::JobClass& job_class);
   // That one waits whose workers may take it: whether any does; tells it then.
   bool allocation(const claim::JobClass& job_class, const std::string& so_far);
+  // Of each alternative, where it has some.
   void mismatches(const claim::JobClass& job_class, const std::vector<claim::Worker>& workers);
+  // Of one; `alternative`: as people number them, 0: the job has no others.
+  void mismatches_of(const claim::JobClass& job_class, const std::vector<claim::Worker>& workers,
+                     std::uint32_t alternative);
   void queue(const claim::JobClass& job_class, std::int32_t priority,
              const std::vector<claim::Worker>& fitting, std::size_t all, bool held_back);
   // Of workers that have nothing to do: whether all wait for others of this node; tells it then.

@@ -58,6 +58,17 @@ inline JobClass any_class(std::uint64_t limits) {
   if (one_in(4)) c.need.min_time = std::chrono::seconds(1 + below(2));
   if (one_in(3)) c.labels = any_labels();
   if (one_in(4)) name_some(c.need);
+  if (c.need.nodes > 1 || !one_in(3)) return c;
+  c.weight = static_cast<std::uint32_t>(below(3));
+  for (std::uint64_t n = 1 + below(2); n > 0; --n) {
+    Alternative& other = c.others.emplace_back();
+    other.need.cpus = static_cast<std::uint32_t>(below(4));
+    other.need.gpus = one_in(3) ? 1 : 0;
+    other.need.memory = mebibytes(1 + below(4));
+    other.need.runtime = std::chrono::seconds(one_in(2) ? 0 : 1 + below(5));
+    if (one_in(4)) name_some(other.need);
+    other.weight = static_cast<std::uint32_t>(below(3));
+  }
   return c;
 }
 

@@ -126,7 +126,8 @@ class ClaimModel {
     Usage sum;
     for (std::uint64_t id = 1; id < jobs_.size(); ++id) {
       if (!is_taken(job(id))) continue;
-      const Usage one = price(id, job(id).worker, jobs_runtime(id));
+      const Usage one =
+          price(id, job(id).worker, jobs_runtime(id, job(id).alternative), job(id).alternative);
       sum.core += one.core;
       sum.node += one.node;
     }
@@ -641,13 +642,31 @@ class ClaimModel {
     j.outcome.ended_at = now;
   }
 
-  [[nodiscard]] std::chrono::milliseconds jobs_runtime(std::uint64_t id) const {
-    const Requirement& need = plan_.classes[jobs_[id].job_class].need;
+  // What it needs by one of its alternatives.
+  [[nodiscard]] const Requirement& need_of(std::uint64_t id, std::uint32_t alternative) const {
+    const JobClass& c = plan_.classes[jobs_[id].job_class];
+    return alternative == 0 ? c.need : c.others.at(alternative - 1).need;
+  }
+  // All of them, in the order in which they are to be tried.
+  [[nodiscard]] std::vector<std::uint32_t> order_of(std::uint64_t id) const {
+    const JobClass& c = plan_.classes[jobs_[id].job_class];
+    std::multimap<std::int64_t, std::uint32_t> order;
+    order.emplace(-static_cast<std::int64_t>(c.weight), 0);
+    for (std::uint32_t a = 1; a <= c.others.size(); ++a)
+      order.emplace(-static_cast<std::int64_t>(c.others[a - 1].weight), a);
+    std::vector<std::uint32_t> numbers;
+    for (const auto& [weight, number] : order) numbers.push_back(number);
+    return numbers;
+  }
+
+  [[nodiscard]] std::chrono::milliseconds jobs_runtime(std::uint64_t id,
+                                                       std::uint32_t alternative) const {
+    const Requirement& need = need_of(id, alternative);
     return need.runtime.count() == 0 ? need.time_limit : need.runtime;
   }
-  [[nodiscard]] Usage price(std::uint64_t id, WorkerEpoch worker,
-                            std::chrono::milliseconds time) const {
-    const Requirement& need = plan_.classes[jobs_[id].job_class].need;
+  [[nodiscard]] Usage price(std::uint64_t id, WorkerEpoch worker, std::chrono::milliseconds time,
+                            std::uint32_t alternative) const {
+    const Requirement& need = need_of(id, alternative);
     std::int64_t thousandths = 1000 * need.nodes;
     const std::int64_t cpus = workers_.at(raw(worker)).cpus;
     if (need.nodes == 1 && cpus != 0)
@@ -664,7 +683,8 @@ class ClaimModel {
       if (o.started_at == WallTime{} || o.ended_at < o.started_at) continue;
       const auto time = std::chrono::milliseconds((o.ended_at - o.started_at).count() / 1000 +
                                                   rounds_up((o.ended_at - o.started_at).count()));
-      const Usage one = price(static_cast<std::uint64_t>(&e - jobs_.data()), seen.worker, time);
+      const Usage one =
+          price(static_cast<std::uint64_t>(&e - jobs_.data()), seen.worker, time, seen.alternative);
       spent_.core += one.core;
       spent_.node += one.node;
     }
@@ -676,9 +696,10 @@ class ClaimModel {
     return microseconds / 1000 % 2;
   }
 
-  [[nodiscard]] bool can_pay(std::uint64_t id, WorkerEpoch worker) const {
+  [[nodiscard]] bool can_pay(std::uint64_t id, WorkerEpoch worker,
+                             std::uint32_t alternative) const {
     const Usage held = promised();
-    const Usage one = price(id, worker, jobs_runtime(id));
+    const Usage one = price(id, worker, jobs_runtime(id, alternative), alternative);
     const auto enough = [](auto most, auto sum, auto more) {
       return most.count() == 0 || (sum < most && sum + more <= most);
     };
@@ -758,10 +779,12 @@ class ClaimModel {
     delay = std::min<std::int64_t>(delay, std::max<std::int64_t>(3600, rule.backoff.count()));
     JobClass c = plan_.classes[e.job_class];
     // What is counted for a job that declares none does not grow.
-    if (rule.memory_multiplier > 1 && c.need.memory > Requirement{}.memory) {
-      c.need.memory.value = std::max(
-          c.need.memory.value,
-          std::min(plan_.handlers[e.of.handler - 1].memory_ceiling.value, 2 * c.need.memory.value));
+    ByteCount& memory =
+        j.alternative == 0 ? c.need.memory : c.others.at(j.alternative - 1).need.memory;
+    if (rule.memory_multiplier > 1 && memory > Requirement{}.memory) {
+      memory.value = std::max(
+          memory.value,
+          std::min(plan_.handlers[e.of.handler - 1].memory_ceiling.value, 2 * memory.value));
     }
     e.job_class = class_number(c, e.job_class);
     if (delay == 0) return become_ready(id, 0);
@@ -869,6 +892,7 @@ class ClaimModel {
       j.claim = 0;
       j.worker = WorkerEpoch{};
       j.claimed_at = WallTime{};
+      j.alternative = 0;
     }
     become_ready(id, 0);
   }
@@ -909,8 +933,9 @@ class ClaimModel {
     return (!has(asked, 'x') || has(o.labels, 'x')) && (!has(asked, 'y') || has(o.labels, 'y'));
   }
 
-  [[nodiscard]] bool ever_fits(std::uint64_t id, const Offer& o) const {
-    const JobClass& c = plan_.classes[jobs_[id].job_class];
+  [[nodiscard]] bool ever_fits(std::uint64_t id, std::uint32_t alternative, const Offer& o) const {
+    JobClass c = plan_.classes[jobs_[id].job_class];
+    c.need = need_of(id, alternative);
     if (!o.any_binding && !c.scheduler.empty() && c.scheduler != o.scheduler) return false;
     if (!o.any_binding && !serves_labels(c.labels, o)) return false;
     std::chrono::seconds least = c.need.runtime;
@@ -1041,24 +1066,31 @@ class ClaimModel {
       const bool alone = is_suspected(job(id));
       if (alone && !has_suspects_only) continue;
       if (job(id).suspicion == Suspicion::prime && !idle) continue;
-      if (!ever_fits(id, offer) || !has_slot(id) || !can_pay(id, request.worker)) continue;
-      const Requirement& need = plan_.classes[jobs_[id].job_class].need;
-      if (!offer.ignore_resources) {
-        if (need.nodes > 1 && !whole) continue;
+      if (!has_slot(id)) continue;
+      const auto takes = [&](std::uint32_t alternative) {
+        if (!ever_fits(id, alternative, offer) || !can_pay(id, request.worker, alternative))
+          return false;
+        const Requirement& need = need_of(id, alternative);
+        if (offer.ignore_resources) return true;
+        if (need.nodes > 1 && !whole) return false;
         if (need.cpus > cpus || need.gpus > gpus ||
             static_cast<std::int64_t>(need.memory.value) > memory)
-          continue;
+          return false;
         NamedModel after = named;
-        if (need.nodes == 1 && !after.take(need)) continue;
+        if (need.nodes == 1 && !after.take(need)) return false;
         if (need.nodes > 1) after = NamedModel{};
         named = after;
         cpus = need.nodes > 1 ? 0 : cpus - need.cpus;
         gpus = need.nodes > 1 ? 0 : gpus - need.gpus;
         memory = need.nodes > 1 ? 0 : memory - static_cast<std::int64_t>(need.memory.value);
-      }
+        return true;
+      };
+      const std::vector<std::uint32_t> order = order_of(id);
+      const auto chosen = std::find_if(order.begin(), order.end(), takes);
+      if (chosen == order.end()) continue;
       whole = idle = has_suspects_only = false;
       --left;
-      give(id, request, sequence, answer);
+      give(id, *chosen, request, sequence, answer);
       if (alone) return;
     }
     left = std::min(offer.prefetch, fair_share());
@@ -1073,7 +1105,9 @@ class ClaimModel {
       if (is_suspected(job(id))) continue;
       // What has a name is kept by nobody for later.
       if (!plan_.classes[jobs_[id].job_class].need.named.empty()) continue;
-      if (!ever_fits(id, offer) || !has_slot(id) || !can_pay(id, request.worker)) continue;
+      // Nor what could have something else when there is room.
+      if (!plan_.classes[jobs_[id].job_class].others.empty()) continue;
+      if (!ever_fits(id, 0, offer) || !has_slot(id) || !can_pay(id, request.worker, 0)) continue;
       const auto& wants = plan_.classes[jobs_[id].job_class].limits;
       if (std::any_of(wants.begin(), wants.end(), [&](const LimitShare& share) {
             return shares[share.number - 1] < share.amount;
@@ -1081,25 +1115,29 @@ class ClaimModel {
         continue;
       for (const LimitShare& share : wants) shares[share.number - 1] -= share.amount;
       --left;
-      give(id, request, sequence, answer);
+      give(id, 0, request, sequence, answer);
     }
   }
 
-  void give(std::uint64_t id, const Exchange& request, std::uint64_t sequence,
-            ModelAnswer& answer) {
+  void give(std::uint64_t id, std::uint32_t alternative, const Exchange& request,
+            std::uint64_t sequence, ModelAnswer& answer) {
     Job& j = jobs_[id].job;
     j.state = JobState::claimed;
     j.attempt += 1;
     j.claim = sequence;
     j.worker = request.worker;
     j.claimed_at = request.now;
+    j.alternative = alternative;
     jobs_[id].seen = j;
     answer.grants.push_back({{JobId{id}, j.attempt, sequence},
                              jobs_[id].job_class,
                              jobs_[id].priority,
                              j.stopped,
                              is_suspected(j),
-                             j.lost});
+                             j.lost,
+                             false,
+                             {},
+                             alternative});
   }
 
   Plan plan_;

@@ -27,10 +27,11 @@ namespace {
 
 std::string show(const Job& j) {
   return fmt::format(
-      "{} attempt {} lost {} stopped {} claim {} worker {} claimed at {} ended by {} started {} "
-      "ended {}",
+      "{} attempt {} lost {} stopped {} claim {} worker {} claimed at {} by alternative {} ended "
+      "by "
+      "{} started {} ended {}",
       to_string(j.state), j.attempt, j.lost, j.stopped, j.claim, raw(j.worker),
-      j.claimed_at.count(), to_string(j.outcome.cause), j.outcome.started_at.count(),
+      j.claimed_at.count(), j.alternative, to_string(j.outcome.cause), j.outcome.started_at.count(),
       j.outcome.ended_at.count());
 }
 
@@ -414,6 +415,7 @@ class World {
       RC_ASSERT(answer.grants[i].token == expected.grants[i].token);
       RC_ASSERT(answer.grants[i].job_class == expected.grants[i].job_class);
       RC_ASSERT(answer.grants[i].priority == expected.grants[i].priority);
+      RC_ASSERT(answer.grants[i].alternative == expected.grants[i].alternative);
       RC_ASSERT(answer.grants[i].alone == expected.grants[i].alone);
       RC_ASSERT(!answer.grants[i].alone || answer.grants.size() == 1U);
       tokens_.push_back(answer.grants[i].token);

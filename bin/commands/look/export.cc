@@ -170,7 +170,7 @@ class CrateExporter {
     run.job = raw(id);
     run.attempt = job.attempt;
     run.name = texts.name;
-    run.command = texts.command;
+    run.command = texts.command_by(job.alternative);
     run.entry = page->recipe.entry_name();
     run.completed = job.state == claim::JobState::completed;
     if (!run.completed) run.error = error_of(job);

@@ -47,8 +47,9 @@ constexpr double kIdle = 0.5;
 constexpr ByteCount kSmallMemory = mebibytes(256);
 constexpr microseconds kShort = std::chrono::seconds(10);
 
-// Of the jobs of one entry, their newest attempts.
+// Of the jobs of one entry, their newest attempts; of each alternative of what they need by itself.
 struct Use {
+  std::uint32_t alternative = 0;  // as people number them; 0: there are none
   std::shared_ptr<const workflow::RecipeBook::Page> page;
   claim::Requirement asked;
   std::uint64_t ended = 0;  // that ran and ended
@@ -208,21 +209,29 @@ Table ResourcesView::new_page() {
 // Jobs come in the order of their numbers, and an entry's are in a row: one is kept at a time.
 Result<void> ResourcesView::show(const claim::Reader& reader) {
   workflow::RecipeBook book;
-  Use use;
+  std::shared_ptr<const workflow::RecipeBook::Page> page;
+  std::vector<Use> uses;  // by alternative
+  const auto tell = [&] {
+    for (const Use& use : uses) {
+      if (use.ended > 0) add(use);
+    }
+  };
   if (options_.json) say(app_.out, "[");
   TORC_TRY(claim::scan_jobs(reader, std::nullopt, [&](JobId id, const claim::Job& job) {
-    const bool same =
-        use.page && raw(id) < raw(use.page->job_template.first) + use.page->job_template.count;
+    const bool same = page && raw(id) < raw(page->job_template.first) + page->job_template.count;
     if (!same) {
-      if (use.ended > 0) add(use);
-      use = {};
-      use.page = book.find(reader, id);
-      if (use.page) use.asked = claim::read_class(reader, use.page->job_template.job_class).need;
+      tell();
+      uses.clear();
+      page = book.find(reader, id);
+      const auto of =
+          page ? claim::read_class(reader, page->job_template.job_class) : claim::JobClass{};
+      for (std::uint32_t a = 0; page && a < of.alternatives(); ++a)
+        uses.push_back({of.others.empty() ? 0 : a + 1, page, of.need_of(a)});
     }
-    if (use.page) count(use, job);
+    if (!uses.empty()) count(uses[job.alternative < uses.size() ? job.alternative : 0], job);
     return true;
   }));
-  if (use.ended > 0) add(use);
+  tell();
   if (options_.json) {
     say(app_.out, "{}]\n", shown_ == 0 ? "" : "\n");
     return {};
@@ -239,7 +248,9 @@ void ResourcesView::add(const Use& use) {
                             static_cast<double>(use.time.count()) * use.asked.cpus);
   std::string wrong;
   for (const Problem& p : problems_of(use)) wrong += (wrong.empty() ? "" : ", ") + p.text;
-  page_.add({printable(entry_name(use)), std::to_string(use.ended),
+  std::string name = printable(entry_name(use));
+  if (use.alternative != 0) name += fmt::format(" (alternative {})", use.alternative);
+  page_.add({std::move(name), std::to_string(use.ended),
              declares_memory(use) ? show_bytes(use.asked.memory) : "-",
              use.measured > 0 ? show_bytes(use.most_memory) : "-",
              use.measured > 0 ? show_bytes(suggested_memory(use)) : "-",
@@ -282,6 +293,7 @@ void ResourcesView::add_json(const Use& use) {
   report::add_io(row, use.io_seen > 0 ? std::optional(use.io) : std::nullopt);
   row["voluntary_switches"] = use.voluntary_switches;
   row["involuntary_switches"] = use.involuntary_switches;
+  row["alternative"] = json_or_null(use.alternative);
   row["problems"] = ordered_json::array();
   for (const Problem& p : problems_of(use)) row["problems"].push_back(p.word);
   say(app_.out, "{}\n  {}", shown_++ == 0 ? "" : ",", report::json_line(row));

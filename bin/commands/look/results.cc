@@ -53,8 +53,9 @@ struct ResultRow {
   JobState state{};
   claim::WorkerEpoch worker{};
   claim::Outcome outcome;
+  std::uint32_t alternative = 0;
   bool by_sacct = false;  // some of its figures
-  std::string node_list;  // of its step, as Slurm's accounting tells it
+  std::string node_list = {};  // of its step, as Slurm's accounting tells it
 };
 
 // It saved its state when it was told to end, said so by its exit code, and goes on.
@@ -100,8 +101,9 @@ class Results {
   void add(const claim::Reader& reader, ResultRow row);
   void end();
   void say_extent() const;
+  // `alternative`: as people number them; 0: there are none.
   [[nodiscard]] static ordered_json json_of(const ResultRow& row, const std::string& name,
-                                            const std::string& node);
+                                            std::uint32_t alternative, const std::string& node);
   std::string node_of(const claim::Reader& reader, claim::WorkerEpoch worker);
   [[nodiscard]] Table new_page() const;
 
@@ -116,6 +118,7 @@ class Results {
   workflow::RecipeBook book_;
   std::map<claim::WorkerEpoch, std::string> nodes_;
   Table page_{{}};
+  bool has_alternatives_ = false;  // of what jobs need
   std::uint64_t shown_ = 0;
 };
 
@@ -132,6 +135,7 @@ Table Results::new_page() const {
                                         {"read", Align::right},
                                         {"written", Align::right},
                                         {"node"}};
+  if (has_alternatives_) columns.push_back({"alternative", Align::right});
   if (!accounted_.empty()) columns.push_back({"from"});
   return Table(std::move(columns));
 }
@@ -149,7 +153,7 @@ Result<void> Results::collect_old() {
     const bool ended = e.kind == claim::EventKind::finished || e.kind == claim::EventKind::requeued;
     const bool of_attempt = e.attempt > 0 && e.outcome.cause != EndCause::none;
     if (ended && of_attempt && (jobs_.empty() || jobs_.contains(e.job)))
-      old_.push_back({e.job, e.attempt, e.state, e.worker, e.outcome, false, {}});
+      old_.push_back({e.job, e.attempt, e.state, e.worker, e.outcome, e.alternative});
   });
   TORC_ASSIGN(extent_, store::read_chain(app_.world, store_->directory(),
                                          [&](std::uint64_t sequence, std::uint64_t author,
@@ -175,7 +179,8 @@ Result<void> Results::visit(const claim::Reader& reader,
     for (; next != old_.end() && next->job == id; ++next) {
       if (next->attempt < job.attempt || !is_result(job)) tell(*next);
     }
-    if (is_result(job)) tell({id, job.attempt, job.state, job.worker, job.outcome, false, {}});
+    if (is_result(job))
+      tell({id, job.attempt, job.state, job.worker, job.outcome, job.alternative});
     return true;
   };
   if (!jobs_.empty()) {
@@ -202,7 +207,7 @@ std::string Results::node_of(const claim::Reader& reader, claim::WorkerEpoch wor
 }
 
 ordered_json Results::json_of(const ResultRow& row, const std::string& name,
-                              const std::string& node) {
+                              std::uint32_t alternative, const std::string& node) {
   const claim::Outcome& o = row.outcome;
   ordered_json out;
   out["job_id"] = raw(row.job);
@@ -219,6 +224,7 @@ ordered_json Results::json_of(const ResultRow& row, const std::string& name,
   report::add_activity(out, o);
   report::add_worker(out, row.worker, node);
   out["node_list"] = json_or_null(row.node_list);
+  out["alternative"] = json_or_null(alternative);
   return out;
 }
 
@@ -226,7 +232,7 @@ void Results::begin() {
   page_ = new_page();
   if (options_.json) say(app_.out, "[");
   if (!options_.csv) return;
-  const ordered_json fields = json_of({}, {}, {});
+  const ordered_json fields = json_of({}, {}, 0, {});
   std::string titles;
   for (const auto& [key, value] : fields.items()) titles += (titles.empty() ? "" : ",") + key;
   say(app_.out, "{}\n", titles);
@@ -239,14 +245,17 @@ void Results::add(const claim::Reader& reader, ResultRow row) {
   }
   const std::string name = workflow::job_name(book_, reader, row.job);
   const std::string node = node_of(reader, row.worker);
+  const std::uint32_t alternative =
+      report::shown_alternative(reader, book_, row.job, row.worker, row.alternative);
   const bool first = shown_++ == 0;
   if (options_.json) {
-    say(app_.out, "{}\n  {}", first ? "" : ",", report::json_line(json_of(row, name, node)));
+    say(app_.out, "{}\n  {}", first ? "" : ",",
+        report::json_line(json_of(row, name, alternative, node)));
     return;
   }
   if (options_.csv) {
     std::string line;
-    for (const ordered_json& value : json_of(row, name, node))
+    for (const ordered_json& value : json_of(row, name, alternative, node))
       line += (line.empty() ? "" : ",") + csv_field(value);
     say(app_.out, "{}\n", line);
     return;
@@ -265,6 +274,8 @@ void Results::add(const claim::Reader& reader, ResultRow row) {
                                     report::show_read(o),
                                     report::show_written(o),
                                     node.empty() ? "-" : node};
+  if (has_alternatives_)
+    cells.push_back(alternative == 0 ? std::string("-") : std::to_string(alternative));
   if (!accounted_.empty()) cells.emplace_back(row.by_sacct ? "sacct" : "torc");
   page_.add(std::move(cells));
   if (page_.rows() < kResultsPage) return;
@@ -293,6 +304,11 @@ void Results::say_extent() const {
 }
 
 Result<void> Results::show(const claim::Reader& reader) {
+  has_alternatives_ = false;
+  TORC_TRY(claim::scan_classes(reader, [&](const claim::JobClass& c) {
+    has_alternatives_ = !c.others.empty();
+    return !has_alternatives_;
+  }));
   begin();
   TORC_TRY(visit(reader, [&](const ResultRow& row) { add(reader, row); }));
   end();

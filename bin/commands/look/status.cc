@@ -75,6 +75,7 @@ struct Picture {
 // As a person asks for it: "64 CPUs, 1 GiB, scheduler 'big'".
 std::string show_need(const claim::JobClass& c) {
   std::string text = show(c.need);
+  for (const claim::Alternative& one : c.others) text += ", or " + show(one.need);
   if (!c.scheduler.empty()) text += fmt::format(", scheduler '{}'", printable(c.scheduler));
   if (!c.labels.empty()) text += ", " + say_labels(c.labels);
   return text;

@@ -45,6 +45,7 @@ void Historian::tell_attempt(Event event, const Job& job, bool claimed, bool sta
 
 void Historian::tell_end(Event event, const Before& before, const Job& after) {
   event.outcome = after.outcome;
+  event.alternative = after.alternative;
   event.state = after.state;
   // Of what was lost with its worker others heard later than it ended.
   if (is_loss(after.outcome.cause) && event.at == WallTime{}) {

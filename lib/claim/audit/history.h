@@ -59,6 +59,7 @@ struct Event {
   WorkerEpoch author{};              // that wrote it; 0: a command, or not known
   JobState state = JobState::ready;  // of the job afterwards
   Outcome outcome;                   // finished, requeued
+  std::uint32_t alternative = 0;     // the same: of its class, that the attempt had
   std::uint64_t count = 0;           // added: jobs; of a gang: nodes
   JobId parent{};            // added: the job that did it, in its attempt `attempt`; 0: a person
   std::string by;            // added: "user@host"

@@ -100,6 +100,7 @@ class Audit {
       }
       ending_[id] = raw(job.worker);
     }
+    if (job.alternative != 0) alternatives_[id] = job.alternative;
     if (is_suspect(job)) suspects_[id] = claim::alone(job);
     if (is_passed_over(job)) passed_over_.emplace_back(id, job.outcome);
     signals_[id] = signal_of(job);
@@ -335,6 +336,7 @@ class Audit {
     };
     TORC_TRY(each_record(reader_, Table::own_rank, decode_rank, look));
     if (alone != suspects_.size()) return wrong("a suspect is not to run alone");
+    TORC_TRY(check_alternatives());
     TORC_TRY(each_record(reader_, Table::handler, decode_handler,
                          [](std::uint64_t, const Handler&) { return Result<void>(); }));
     const auto exists = [&](std::uint64_t id, const RetryCounts&) -> Result<void> {
@@ -342,6 +344,18 @@ class Audit {
       return {};
     };
     return each_record(reader_, Table::retries, decode_retries, exists);
+  }
+
+  // What an attempt has of its node is what its class says of the alternative: no other number may
+  // stand there.
+  Result<void> check_alternatives() {
+    State state(reader_);
+    for (const auto& [id, alternative] : alternatives_) {
+      const auto rank = state.rank_of(id);
+      if (rank && alternative < state.job_class(rank->job_class).alternatives()) continue;
+      return wrong(fmt::format("job {} has an alternative that its class has not", id));
+    }
+    return state.sound();
   }
 
   Result<void> check_signatures() {
@@ -398,6 +412,7 @@ class Audit {
   std::map<std::uint64_t, std::uint64_t> ending_;  // canceled job -> worker that is to end it
   std::map<std::uint64_t, WallTime> delayed_;
   std::map<std::uint64_t, Alone> suspects_;
+  std::map<std::uint64_t, std::uint32_t> alternatives_;  // other than the first
   std::uint64_t live_workers_ = 0;
   std::set<std::uint64_t> idle_;                            // workers, as their leases say
   std::map<std::uint64_t, std::set<std::uint64_t>> hosts_;  // hash of the name -> live workers

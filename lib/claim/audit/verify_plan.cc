@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -49,7 +50,7 @@ class PlanAudit {
  private:
   // What was measured cannot be measured again; it is of templates that are to learn from it.
   Result<void> check_learned_times() {
-    std::set<std::uint64_t> learn;
+    std::map<std::uint64_t, std::uint32_t> learn;  // how many alternatives at most
     TORC_TRY(each(reader_, Table::job_class, [&](const store::Entry& e) -> Result<void> {
       const auto job_class = decode_class(e.value);
       if (!job_class) return unreadable(e.key);
@@ -57,14 +58,16 @@ class PlanAudit {
       tables_.rules |= rule::kLearns;
       if (!reader_.get(Key(Table::job_template, job_class->learns_from)))
         return wrong("a class learns from a template that is none");
-      learn.insert(job_class->learns_from);
+      std::uint32_t& alternatives = learn[job_class->learns_from];
+      alternatives = std::max(alternatives, job_class->alternatives());
       return {};
     }));
     return each(reader_, Table::learned_time, [&](const store::Entry& e) -> Result<void> {
-      const auto first = id_in(Table::learned_time, e.key);
-      if (!first || !LearnedTime::decode(e.value)) return unreadable(e.key);
-      if (!learn.contains(*first))
-        return wrong(fmt::format("times of the template at job {} count for no class", *first));
+      const auto of = learned_in(e.key);
+      if (!of || !LearnedTime::decode(e.value)) return unreadable(e.key);
+      const auto known = learn.find(of->first);
+      if (known == learn.end() || of->alternative >= known->second)
+        return wrong(fmt::format("times of the template at job {} count for no class", of->first));
       return {};
     });
   }

@@ -41,7 +41,9 @@ class QuotaAudit {
     if (first) {
       if (const auto known = state_.worker(worker)) cpus->second = known->info.cpus;
     }
-    const Usage one = cost(rate_of(it->second.need, cpus->second), expected_time(it->second.need));
+    const auto job = state_.record(id);
+    const Requirement& need = it->second.need_of(job ? job->alternative : 0);
+    const Usage one = cost(rate_of(need, cpus->second), expected_time(need));
     promised_.core += one.core;
     promised_.node += one.node;
   }

@@ -85,7 +85,7 @@ Obstacles obstacles_of(const Reader& reader, JobId id, std::size_t most) {
     if (auto limit = read_limit(reader, share.number); limit && limit->is_full(share.amount))
       found.limits.push_back({*std::move(limit), share.amount});
   }
-  if (const auto expense = read_expense(reader); expense && is_beyond(*expense, job_class.need))
+  if (const auto expense = read_expense(reader); expense && is_beyond(*expense, job_class))
     found.budget = expense;
   return found;
 }

@@ -71,4 +71,10 @@ bool is_beyond(const Expense& expense, const Requirement& need) {
   return affordable(expense, cost(rate_of(need, UINT32_MAX), expected_time(need))) == 0;
 }
 
+bool is_beyond(const Expense& expense, const JobClass& job_class) {
+  return is_beyond(expense, job_class.need) &&
+         std::ranges::all_of(job_class.others,
+                             [&](const Alternative& one) { return is_beyond(expense, one.need); });
+}
+
 }  // namespace torc::claim

@@ -37,5 +37,7 @@ void add(Usage& to, const Usage& what);            // up to the most that is cou
 
 // Whether the budget keeps every job of a class from being claimed, whoever asks.
 [[nodiscard]] bool is_beyond(const Expense& expense, const Requirement& need);
+// By each of its alternatives.
+[[nodiscard]] bool is_beyond(const Expense& expense, const JobClass& job_class);
 
 }  // namespace torc::claim

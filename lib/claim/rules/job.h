@@ -215,6 +215,7 @@ struct Job {
   std::uint64_t claim = 0;  // claim sequence of the newest attempt
   WorkerEpoch worker{};     // holder of the newest attempt
   WallTime claimed_at{};
+  std::uint32_t alternative = 0;  // of its class (plan.h) that the newest attempt has
   // Of a delayed job: when it may be tried again, by the clock of whoever reported its failure, and
   // how long after that. See is_due() in queries.h.
   WallTime not_before{};

@@ -52,8 +52,9 @@ std::uint8_t mismatch::of(const ResourceKind& shared) {
   return bit;
 }
 
-std::uint8_t mismatches_of(const JobClass& job_class, const Offer& offer) {
-  const Requirement& need = job_class.need;
+namespace {
+
+std::uint8_t mismatches_of(const JobClass& job_class, const Requirement& need, const Offer& offer) {
   std::uint8_t found = 0;
   const auto note = [&found](bool misses, std::uint8_t what) {
     if (misses) found = static_cast<std::uint8_t>(found | what);
@@ -76,13 +77,24 @@ std::uint8_t mismatches_of(const JobClass& job_class, const Offer& offer) {
   return found;
 }
 
+}  // namespace
+
+std::uint8_t mismatches_of(const JobClass& job_class, const Offer& offer) {
+  const std::uint8_t first = mismatches_of(job_class, job_class.need, offer);
+  if (first == 0) return 0;
+  const bool other_fits = std::ranges::any_of(job_class.others, [&](const Alternative& one) {
+    return mismatches_of(job_class, one.need, offer) == 0;
+  });
+  return other_fits ? 0 : first;
+}
+
 Capacity free_capacity(const Offer& offer) {
   const Resources left = free_of(offer);
   return {left, left == total_of(offer), Alone::no, false, offer.pieces};
 }
 
 bool may_be_prefetched(const JobClass& job_class) {
-  return job_class.alone == Alone::no && job_class.need.named.empty();
+  return job_class.alone == Alone::no && job_class.need.named.empty() && job_class.others.empty();
 }
 
 std::uint64_t how_many_fit(const JobClass& job_class, const Capacity& free, const Offer& offer) {

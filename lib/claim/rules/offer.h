@@ -61,7 +61,7 @@ inline constexpr std::uint8_t kGpus = 64;
 inline constexpr std::uint8_t kNamed = 128;  // something of Resources::named
 [[nodiscard]] std::uint8_t of(const ResourceKind& shared);
 }  // namespace mismatch
-// 0: could_fit().
+// 0: could_fit(). Of a class with alternatives of which none could: those of the first.
 [[nodiscard]] std::uint8_t mismatches_of(const JobClass& job_class, const Offer& offer);
 
 // Whether a job of this class could ever run on a worker that offers this: used to explain waiting.
@@ -83,9 +83,11 @@ struct Capacity {
 };
 [[nodiscard]] Capacity free_capacity(const Offer& offer);
 // Whether a job of the class may wait on a worker for others to end. What has a name is scarce:
-// whoever has it free may have such a job, and nobody keeps one beside it.
+// whoever has it free may have such a job, and nobody keeps one beside it. Which alternative a job
+// has is decided when there is room for it.
 [[nodiscard]] bool may_be_prefetched(const JobClass& job_class);
-// How many jobs of the class fit into `free` now; UINT64_MAX: as many as you like.
+// How many jobs of the class fit into `free` now; UINT64_MAX: as many as you like. Of both
+// functions, the class has one alternative (JobClass::by()).
 [[nodiscard]] std::uint64_t how_many_fit(const JobClass& job_class, const Capacity& free,
                                          const Offer& offer);
 void occupy(Capacity& free, const JobClass& job_class, std::uint64_t jobs, const Offer& offer);

@@ -29,8 +29,20 @@ struct LimitShare {
   auto operator<=>(const LimitShare&) const = default;
 };
 
+// What a job may have in place of its first alternative (`one_of` of the language).
+struct Alternative {
+  Requirement need;
+  std::uint32_t weight = 0;  // JobClass::weight
+  auto operator<=>(const Alternative&) const = default;
+};
+inline constexpr std::size_t kMostAlternatives = 16;
+
 // One combination of everything that decides who may run a job. Jobs of one class share one ready
 // queue.
+//
+// Where a class has alternatives, a claim takes one for each job, by which the job's newest attempt
+// is reckoned with (Job::alternative). They are numbered from 0 as the workflow file has them; 0 is
+// `need`, by which the jobs are also sorted. None is of several nodes.
 struct JobClass {
   Requirement need;
   std::string scheduler;                // empty: any worker
@@ -40,7 +52,21 @@ struct JobClass {
   // First job of the template whose measured times count in place of need.runtime
   // (learned_time.h); 0: none do.
   std::uint64_t learns_from = 0;
+  // The alternatives from 1 on, fewer than kMostAlternatives; none for most classes.
+  std::vector<Alternative> others = {};
+  std::uint32_t weight = 0;  // of `need`, among them: the heaviest that fits is taken
   auto operator<=>(const JobClass&) const = default;
+
+  [[nodiscard]] std::uint32_t alternatives() const {
+    return static_cast<std::uint32_t>(others.size()) + 1;
+  }
+  // Of a number that it does not have (any more): `need`.
+  [[nodiscard]] const Requirement& need_of(std::uint32_t alternative) const;
+  [[nodiscard]] Requirement& need_of(std::uint32_t alternative);
+  // The class as it is for a job that has this alternative, which is its only one then.
+  [[nodiscard]] JobClass by(std::uint32_t alternative) const;
+  // Their numbers in the order in which a claim tries them: by weight, and as they are written.
+  [[nodiscard]] std::vector<std::uint32_t> preferred() const;
 };
 
 // Jobs `first .. first + count - 1` of one entry of the spec.

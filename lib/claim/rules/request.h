@@ -56,6 +56,7 @@ struct Grant {
   bool gang = false;
   // That it is expected to take, by what was learned of such jobs; 0: nobody knows.
   std::chrono::seconds runtime{};
+  std::uint32_t alternative = 0;  // of its class, that it was granted for
 };
 
 struct Refused {

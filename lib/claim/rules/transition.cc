@@ -35,12 +35,14 @@ std::optional<Refusal> refusal_of(const Job& job, const ClaimToken& token, Worke
 
 }  // namespace
 
-Job claim(Job job, WorkerEpoch worker, std::uint64_t sequence, WallTime now) {
+Job claim(Job job, WorkerEpoch worker, std::uint64_t sequence, WallTime now,
+          std::uint32_t alternative) {
   job.state = JobState::claimed;
   ++job.attempt;
   job.claim = sequence;
   job.worker = worker;
   job.claimed_at = now;
+  job.alternative = alternative;
   return job;
 }
 
@@ -103,6 +105,7 @@ Decision give_back(const Job& job, WorkerEpoch worker, const ClaimToken& token, 
   after.claim = 0;
   after.worker = WorkerEpoch{};
   after.claimed_at = WallTime{};
+  after.alternative = 0;
   return after;
 }
 

@@ -42,9 +42,10 @@ using Decision = std::variant<Job, Unchanged, Refusal>;
 // job is given up.
 inline constexpr std::uint32_t kMostStops = 5;
 
-// Grants a ready job: its next attempt. The outcome of the attempt before stays until the start.
-// Precondition: job.state == ready.
-[[nodiscard]] Job claim(Job job, WorkerEpoch worker, std::uint64_t sequence, WallTime now);
+// Grants a ready job: its next attempt, by that alternative of its class. The outcome of the
+// attempt before stays until the start. Precondition: job.state == ready.
+[[nodiscard]] Job claim(Job job, WorkerEpoch worker, std::uint64_t sequence, WallTime now,
+                        std::uint32_t alternative = 0);
 
 // The token of the newest attempt of `job`.
 [[nodiscard]] ClaimToken token_of(JobId id, const Job& job);

@@ -128,7 +128,8 @@ void Ledger::change(std::uint64_t id, const Job& before, const Job& after) {
 }
 
 void Ledger::change_rank(std::uint64_t id, const Job& job, const Rank& from, const Rank& to) {
-  if (is_occupied(job)) quota_.change_class(job.worker, from.job_class, to.job_class);
+  if (is_occupied(job))
+    quota_.change_class(job.worker, job.alternative, from.job_class, to.job_class);
   if (job.state != JobState::ready) return;
   withdrawn_.push_back({from.job_class, from.priority, id});
   ready_again_.push_back({to.job_class, to.priority, id});

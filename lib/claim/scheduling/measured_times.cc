@@ -1,7 +1,5 @@
 #include "lib/claim/scheduling/measured_times.h"
 
-#include "lib/claim/tables/tables.h"
-
 namespace torc::claim {
 
 void MeasuredTimes::note(std::uint64_t id, const Job& job) {
@@ -12,9 +10,9 @@ void MeasuredTimes::note(std::uint64_t id, const Job& job) {
   const auto [of, unknown] = templates_.try_emplace(rank->job_class);
   if (unknown) of->second = state_.job_class(rank->job_class).learns_from;
   if (of->second == 0) return;
-  const auto [time, unread] = times_.try_emplace(of->second);
+  const auto [time, unread] = times_.try_emplace({of->second, job.alternative});
   if (unread) {
-    const Key key(Table::learned_time, of->second);
+    const Key key = learned_key(of->second, job.alternative);
     if (const auto value = tx_.get(key)) {
       auto known = LearnedTime::decode(*value);
       if (!known) return state_.damaged(key);
@@ -25,8 +23,8 @@ void MeasuredTimes::note(std::uint64_t id, const Job& job) {
 }
 
 void MeasuredTimes::store() {
-  for (const auto& [first, time] : times_) {
-    if (time.count() > 0) tx_.put(Key(Table::learned_time, first), time.encode());
+  for (const auto& [of, time] : times_) {
+    if (time.count() > 0) tx_.put(learned_key(of.first, of.alternative), time.encode());
   }
   times_.clear();
 }

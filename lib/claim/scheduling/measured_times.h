@@ -8,6 +8,7 @@
 #include "lib/claim/rules/job.h"
 #include "lib/claim/rules/learned_time.h"
 #include "lib/claim/tables/state.h"
+#include "lib/claim/tables/tables.h"
 #include "lib/claim/tables/transaction.h"
 
 namespace torc::claim {
@@ -26,7 +27,7 @@ class MeasuredTimes {
   Transaction& tx_;
   State& state_;
   std::map<std::uint32_t, std::uint64_t> templates_;  // whose times count for a class; 0: none
-  std::map<std::uint64_t, LearnedTime> times_;        // by first job of the template
+  std::map<LearnedOf, LearnedTime> times_;
 };
 
 }  // namespace torc::claim

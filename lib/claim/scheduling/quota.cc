@@ -121,10 +121,11 @@ void Quota::change(std::uint64_t id, const Job& before, const Job& after) {
   }
   if (!has(rule::kBudget)) return;
   const std::uint32_t cpus = cpus_of(begins ? after.worker : before.worker);
-  if (begins) return budget_account_.begin(job_class.need, cpus);
+  const Requirement& need = job_class.need_of(begins ? after.alternative : before.alternative);
+  if (begins) return budget_account_.begin(need, cpus);
   // A claim that was given back has left the outcome of the attempt before.
   const bool began = after.attempt == before.attempt;
-  budget_account_.end(job_class.need, cpus, began ? &after.outcome : nullptr);
+  budget_account_.end(need, cpus, began ? &after.outcome : nullptr);
 }
 
 void Quota::store() {
@@ -132,11 +133,12 @@ void Quota::store() {
   budget_account_.store();
 }
 
-void Quota::change_class(WorkerEpoch worker, std::uint32_t from, std::uint32_t to) {
+void Quota::change_class(WorkerEpoch worker, std::uint32_t alternative, std::uint32_t from,
+                         std::uint32_t to) {
   if (!has(rule::kBudget)) return;
   const std::uint32_t cpus = cpus_of(worker);
-  budget_account_.end(job_class(from).need, cpus, nullptr);
-  budget_account_.begin(job_class(to).need, cpus);
+  budget_account_.end(job_class(from).need_of(alternative), cpus, nullptr);
+  budget_account_.begin(job_class(to).need_of(alternative), cpus);
 }
 
 const JobClass& Quota::class_of(std::uint64_t id) {

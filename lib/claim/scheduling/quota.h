@@ -78,8 +78,9 @@ class Quota {
 
   // Precondition: before and after are what the job was and is.
   void change(std::uint64_t id, const Job& before, const Job& after);
-  // A job that `worker` has is of another class from now on.
-  void change_class(WorkerEpoch worker, std::uint32_t from, std::uint32_t to);
+  // A job that `worker` has, by that alternative, is of another class from now on.
+  void change_class(WorkerEpoch worker, std::uint32_t alternative, std::uint32_t from,
+                    std::uint32_t to);
   void store();
 
  private:

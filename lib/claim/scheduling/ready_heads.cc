@@ -39,8 +39,8 @@ void ReadyHeads::read_all() {
     Head head;
     if (concerns(at, head)) {
       // What has been learned decides whether and when, and is promised to nobody.
-      Requirement need = head.job_class.need;
-      need.runtime = head.runtime;
+      Requirement need = head.first.job_class.need;
+      need.runtime = head.first.runtime;
       at.size = size_of(need, sort_);
       at.nodes = need.nodes;
       head.listed = at;
@@ -78,22 +78,50 @@ void ReadyHeads::read_more() {
 
 bool ReadyHeads::concerns(const QueueHead& at, Head& head) {
   if (std::exchange(head.known, true)) return true;
-  head.job_class = state_.job_class(at.range.job_class);
-  const auto declared = head.job_class.need.runtime;
-  head.runtime = expected_run(tx_, head.job_class);
-  head.job_class.need.runtime = head.runtime;
-  head.gang = gangs_ != nullptr && gangs_->concerns(head.job_class);
-  const bool does = head.gang || could_fit(head.job_class, offer_);
-  head.job_class.need.runtime = declared;
+  JobClass& job_class = head.first.job_class = state_.job_class(at.range.job_class);
+  head.first.runtime = expected_run(tx_, job_class);
+  if (!job_class.others.empty()) {
+    const JobClass whole = std::exchange(job_class, job_class.by(0));
+    return add_choices(whole, head);
+  }
+  const auto declared = std::exchange(job_class.need.runtime, head.first.runtime);
+  head.gang = gangs_ != nullptr && gangs_->concerns(job_class);
+  const bool does = head.gang || could_fit(job_class, offer_);
+  job_class.need.runtime = declared;
   return does;
 }
 
-bool ReadyHeads::is_eligible(const Head& head, const Capacity* free) const {
-  if (head.waits) return false;
-  if (head.gang) return true;
-  if (gangs_ != nullptr && !gangs_->lets(head.runtime)) return false;
-  return free != nullptr ? how_many_fit(head.job_class, *free, offer_) > 0
-                         : may_be_prefetched(head.job_class);
+bool ReadyHeads::add_choices(const JobClass& job_class, Head& head) {
+  for (const std::uint32_t alternative : job_class.preferred()) {
+    Choice choice{alternative, job_class.by(alternative),
+                  expected_run(tx_, job_class, alternative)};
+    Requirement& need = choice.job_class.need;
+    const auto declared = std::exchange(need.runtime, choice.runtime);
+    const bool does = could_fit(choice.job_class, offer_);
+    need.runtime = declared;
+    if (does) head.choices.push_back(std::move(choice));
+  }
+  return !head.choices.empty();
+}
+
+// With alternatives nothing is prefetched: may_be_prefetched().
+const ReadyHeads::Choice* ReadyHeads::choice_for(const Head& head, const Capacity* free) {
+  if (head.waits) return nullptr;
+  if (head.choices.empty()) {
+    const bool may = head.gang || is_eligible(head.first, free);
+    return may && quota_.room(head.first.job_class, worker_) > 0 ? &head.first : nullptr;
+  }
+  if (free == nullptr) return nullptr;
+  for (const Choice& one : head.choices) {
+    if (is_eligible(one, free) && quota_.room(one.job_class, worker_) > 0) return &one;
+  }
+  return nullptr;
+}
+
+bool ReadyHeads::is_eligible(const Choice& choice, const Capacity* free) const {
+  if (gangs_ != nullptr && !gangs_->lets(choice.runtime)) return false;
+  return free != nullptr ? how_many_fit(choice.job_class, *free, offer_) > 0
+                         : may_be_prefetched(choice.job_class);
 }
 
 ReadyHeads::Heads::iterator ReadyHeads::next(const Capacity* free) {
@@ -106,8 +134,7 @@ ReadyHeads::Heads::iterator ReadyHeads::next(const Capacity* free) {
       return pass_;
     } else if (!concerns(pass_->first, pass_->second)) {
       pass_ = heads_.erase(pass_);
-    } else if (is_eligible(pass_->second, free) &&
-               quota_.room(pass_->second.job_class, worker_) > 0) {
+    } else if ((choice_ = choice_for(pass_->second, free)) != nullptr) {
       return pass_;
     } else {
       ++pass_;
@@ -120,15 +147,16 @@ std::optional<ReadyHeads::Take> ReadyHeads::take(Capacity* free, std::uint64_t l
   for (; best != heads_.end() && best->second.gang; best = next(free)) {
     const auto& [at, head] = *best;
     const bool untouched = free != nullptr && free->untouched && limit > 0;
-    JobClass seen = head.job_class;
-    seen.need.runtime = head.runtime;
+    JobClass seen = head.first.job_class;
+    seen.need.runtime = head.first.runtime;
     const unsigned before = gangs_->revision();
     if (gangs_->begins(seen, at.range.job_class, at.range.first + head.taken, untouched)) {
       const Take taken{at.range.job_class,
                        at.range.priority,
                        at.range.first + head.taken,
                        1,
-                       head.runtime,
+                       head.first.runtime,
+                       0,
                        true};
       *free = Capacity{no_resources(), false, Alone::no, true};
       take_from(best, 1);
@@ -146,19 +174,21 @@ std::optional<ReadyHeads::Take> ReadyHeads::take(Capacity* free, std::uint64_t l
   // All of the range goes before the next head: ranges are disjoint, so that they never interleave
   // by id.
   const auto& [at, head] = *best;
+  const Choice& choice = *choice_;
   std::uint64_t count =
-      std::min({limit, at.range.count - head.taken, quota_.room(head.job_class, worker_)});
+      std::min({limit, at.range.count - head.taken, quota_.room(choice.job_class, worker_)});
   if (free != nullptr) {
-    count = std::min(count, how_many_fit(head.job_class, *free, offer_));
-    occupy(*free, head.job_class, count, offer_);
+    count = std::min(count, how_many_fit(choice.job_class, *free, offer_));
+    occupy(*free, choice.job_class, count, offer_);
   } else {
-    quota_.take_prefetch(head.job_class, count);
+    quota_.take_prefetch(choice.job_class, count);
   }
   const Take taken{at.range.job_class,
                    at.range.priority,
                    at.range.first + head.taken,
                    count,
-                   head.runtime,
+                   choice.runtime,
+                   choice.alternative,
                    false};
   take_from(best, count);
   return taken;

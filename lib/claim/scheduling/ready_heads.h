@@ -34,6 +34,7 @@ class ReadyHeads {
     std::uint64_t first = 0;
     std::uint64_t count = 0;
     std::chrono::seconds runtime{};  // Grant::runtime
+    std::uint32_t alternative = 0;
     bool gang = false;  // of several nodes, GangPlan::chosen(); nothing else fits beside it
   };
 
@@ -52,12 +53,20 @@ class ReadyHeads {
   void write_back();
 
  private:
-  struct Head {
-    QueueHead listed;                // as the order has it
-    std::uint64_t taken = 0;         // of the range
-    bool known = false;              // what follows
-    JobClass job_class{};            //
+  // What a job of the class may have.
+  struct Choice {
+    std::uint32_t alternative = 0;
+    JobClass job_class{};            // JobClass::by()
     std::chrono::seconds runtime{};  // expected, by what was learned of such jobs
+  };
+  struct Head {
+    QueueHead listed;         // as the order has it
+    std::uint64_t taken = 0;  // of the range
+    bool known = false;       // what follows
+    Choice first = {};        // without its alternatives
+    // Of a class with alternatives: those that could ever be for this worker, in the order in which
+    // they are tried.
+    std::vector<Choice> choices = {};
     bool gang = false;
     bool waits = false;  // a gang that cannot start
   };
@@ -69,8 +78,12 @@ class ReadyHeads {
   void read_more();
   // Whether jobs of the class could ever be for this worker.
   bool concerns(const QueueHead& at, Head& head);
-  [[nodiscard]] bool is_eligible(const Head& head, const Capacity* free) const;
-  // The place of the next that can be taken from; end(): there is none.
+  // Adds what else than its first alternative the class has; whether any could be for this worker.
+  bool add_choices(const JobClass& job_class, Head& head);
+  // By which a job of the head could be taken now; nullptr: by none.
+  [[nodiscard]] const Choice* choice_for(const Head& head, const Capacity* free);
+  [[nodiscard]] bool is_eligible(const Choice& choice, const Capacity* free) const;
+  // The place of the next that can be taken from, by `choice_`; end(): there is none.
   Heads::iterator next(const Capacity* free);
   void take_from(Heads::iterator at, std::uint64_t count);
   void advance(Heads::iterator at);
@@ -85,8 +98,9 @@ class ReadyHeads {
   GangPlan* gangs_;
   bool ordered_;
   bool looked_at_all_ = false;
-  Heads heads_;               // that were read, but those that do not concern the worker
-  Heads::iterator pass_;      // all before it were passed over
+  Heads heads_;           // that were read, but those that do not concern the worker
+  Heads::iterator pass_;  // all before it were passed over
+  const Choice* choice_ = nullptr;
   bool second_pass_ = false;  // for prefetch
   bool all_read_ = false;
   std::optional<QueueHead> newest_;  // that was read

@@ -72,7 +72,7 @@ Job Retries::after_end(std::uint64_t id, Job after, bool recovered, WallTime now
   if (!terms.handler->rules[*rule].script.empty() && !recovered) return after;
   RetryCounts counts = counts_of(id, after);
   if (counts.of(*rule) >= terms.handler->rules[*rule].max_retries) return after;
-  if (is_at_ceiling(id, terms.handler->rules[*rule], after.outcome)) return after;
+  if (is_at_ceiling(id, terms.handler->rules[*rule], after)) return after;
   return again(id, std::move(after), *rule, std::move(counts), now);
 }
 
@@ -111,7 +111,7 @@ Job Retries::again(std::uint64_t id, Job after, std::size_t rule, RetryCounts co
   if (counts.by_rule.size() <= rule) counts.by_rule.resize(rule + 1);
   const std::uint32_t nth = ++counts.by_rule[rule];
   ledger_.tx().put(Key(Table::retries, id), encode(counts));
-  grow(id, after.worker, by);
+  grow(id, after, by);
   after.delay = backoff_of(by, nth);
   after.state = after.delay.count() > 0 ? JobState::delayed : JobState::ready;
   if (after.state == JobState::delayed) after.not_before = now + after.delay;
@@ -119,7 +119,8 @@ Job Retries::again(std::uint64_t id, Job after, std::size_t rule, RetryCounts co
 }
 
 // Whether this end is for want of what the rule can give no more of.
-bool Retries::is_at_ceiling(std::uint64_t id, const RetryRule& rule, const Outcome& outcome) {
+bool Retries::is_at_ceiling(std::uint64_t id, const RetryRule& rule, const Job& job) {
+  const Outcome& outcome = job.outcome;
   if (outcome.cause != EndCause::out_of_memory && outcome.cause != EndCause::timed_out)
     return false;
   State& state = ledger_.state();
@@ -128,26 +129,29 @@ bool Retries::is_at_ceiling(std::uint64_t id, const RetryRule& rule, const Outco
     state.damaged(Key(Table::span, id));
     return false;
   }
-  const Requirement had = state.job_class(rank->job_class).need;
+  const Requirement had = state.job_class(rank->job_class).need_of(job.alternative);
   return ceiling_reached(*terms_.handler, rule, outcome, had, most_memory()) != Ceiling::none;
 }
 
-void Retries::grow(std::uint64_t id, WorkerEpoch worker, const RetryRule& rule) {
+// What the alternative that failed needs: of the others nothing is known.
+void Retries::grow(std::uint64_t id, const Job& job, const RetryRule& rule) {
   if (rule.memory_multiplier == 1 && rule.runtime_multiplier == 1) return;
   State& state = ledger_.state();
   const auto rank = state.rank_of(id);
   if (!rank) return state.damaged(Key(Table::span, id));
   const JobClass old = state.job_class(rank->job_class);
   JobClass wanted = old;
-  if (rule.memory_multiplier != 1)
-    wanted.need.memory = grown_memory(rule, old.need.memory, most_memory());
-  wanted.need.runtime = grown_runtime(*terms_.handler, rule, old.need.runtime);
-  wanted.need.time_limit = grown_runtime(*terms_.handler, rule, old.need.time_limit);
-  if (wanted.need.runtime != old.need.runtime) wanted.learns_from = 0;
+  const Requirement& had = old.need_of(job.alternative);
+  Requirement& need = wanted.need_of(job.alternative);
+  if (rule.memory_multiplier != 1) need.memory = grown_memory(rule, had.memory, most_memory());
+  need.runtime = grown_runtime(*terms_.handler, rule, had.runtime);
+  need.time_limit = grown_runtime(*terms_.handler, rule, had.time_limit);
+  if (need.runtime != had.runtime) wanted.learns_from = 0;
   if (wanted == old) return;
   const std::uint32_t number = find_or_add_class(ledger_.tx(), ledger_.state(), wanted);
   put_rank(ledger_.tx(), state, id, {number, rank->priority});
-  ledger_.quota().change_class(worker, rank->job_class, number);  // its end is still to be written
+  // Its end is still to be written.
+  ledger_.quota().change_class(job.worker, job.alternative, rank->job_class, number);
 }
 
 // Counts that cannot be read are not none: the job would have all its retries again.

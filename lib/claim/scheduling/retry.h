@@ -53,8 +53,8 @@ class Retries {
   const Terms& terms_of(std::uint64_t id);
   [[nodiscard]] Job for_a_person(Job after) const;
   Job again(std::uint64_t id, Job after, std::size_t rule, RetryCounts counts, WallTime now);
-  void grow(std::uint64_t id, WorkerEpoch worker, const RetryRule& rule);
-  bool is_at_ceiling(std::uint64_t id, const RetryRule& rule, const Outcome& outcome);
+  void grow(std::uint64_t id, const Job& job, const RetryRule& rule);
+  bool is_at_ceiling(std::uint64_t id, const RetryRule& rule, const Job& job);
   ByteCount most_memory();
   RetryCounts counts_of(std::uint64_t id, const Job& job);
 

@@ -108,7 +108,7 @@ bool take_outcome(Decoder& in, Outcome& o, WallTime base) {
 
 bool is_uncommon(const Job& job) {
   return job.state >= JobState::held || job.forgiven != 0 || job.revoked != Revoked::no ||
-         job.suspicion != Suspicion::none;
+         job.suspicion != Suspicion::none || job.alternative != 0;
 }
 
 unsigned head_of(const Job& job) {
@@ -130,7 +130,8 @@ Value encode(const Job& job) {
   if (is_uncommon(job)) {
     out.u8(static_cast<std::uint8_t>(state | static_cast<unsigned>(job.revoked) << 4 |
                                      static_cast<unsigned>(job.suspicion) << 6));
-    out.varint(job.forgiven);
+    // Most have no other alternative than the first: theirs is the record of before.
+    out.varint(std::uint64_t{job.alternative} << 32 | job.forgiven);
   }
   // Mostly one of them is 0 and the other small.
   if (head & kLost) out.varint(std::uint64_t{job.stopped} << 32 | job.lost);
@@ -159,7 +160,10 @@ std::optional<Job> decode_job(std::string_view value) {
     }
     job.revoked = static_cast<Revoked>(revoked);
     job.suspicion = static_cast<Suspicion>(suspicion);
-    job.forgiven = in.u32();
+    const std::uint64_t both = in.varint();
+    job.forgiven = static_cast<std::uint32_t>(both);
+    job.alternative = static_cast<std::uint32_t>(both >> 32);
+    if (job.alternative >= kMostAlternatives) return std::nullopt;
     state &= 0x0f;
   }
   if (state >= kJobStates) return std::nullopt;

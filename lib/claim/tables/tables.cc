@@ -208,6 +208,20 @@ Key delayed_key(WallTime not_before, std::uint64_t id) {
   return Key(Table::delayed, at < 0 ? 0 : static_cast<std::uint64_t>(at)).be64(id);
 }
 
+Key learned_key(std::uint64_t first, std::uint32_t alternative) {
+  Key key(Table::learned_time, first);
+  if (alternative != 0) key.be32(alternative);
+  return key;
+}
+
+std::optional<LearnedOf> learned_in(std::string_view key) {
+  constexpr std::size_t kOfFirst = 9;
+  if (const auto first = id_in(Table::learned_time, key)) return LearnedOf{*first, 0};
+  if (!is_in(Table::learned_time, key) || key.size() != kOfFirst + 4) return std::nullopt;
+  const LearnedOf of{number_at(key, 1, 8), static_cast<std::uint32_t>(number_at(key, kOfFirst, 4))};
+  return of.alternative == 0 ? std::nullopt : std::optional(of);
+}
+
 std::optional<std::uint64_t> delayed_in(std::string_view key) {
   return second_id_in(Table::delayed, key);
 }
@@ -250,16 +264,49 @@ bool read_shares(Decoder& in, JobClass& c) {
 
 }  // namespace
 
+namespace {
+
+void write_alternatives(Encoder& out, const JobClass& c) {
+  out.varint(c.weight).varint(c.others.size());
+  for (const Alternative& one : c.others) {
+    Encoder need;
+    write_resources(need, one.need);
+    if (has_later_resources(one.need)) write_later_resources(need, one.need);
+    out.text(need.bytes()).varint(one.weight);
+  }
+}
+
+bool read_alternatives(Decoder& in, JobClass& c) {
+  c.weight = in.u32();
+  const std::uint64_t count = in.varint();
+  if (!in.ok() || count == 0 || count >= kMostAlternatives) return false;
+  while (c.others.size() < count && in.ok()) {
+    Decoder need(in.text());
+    Alternative one;
+    one.need = read_resources(need);
+    if (!read_later_resources(need, one.need) || !need.is_whole()) return false;
+    one.weight = in.u32();
+    c.others.push_back(std::move(one));
+  }
+  return in.ok();
+}
+
+}  // namespace
+
 std::string encode(const JobClass& job_class) {
   Encoder out;
   write_resources(out, job_class.need);
   out.text(job_class.scheduler).text(job_class.labels);
   const bool alone = job_class.alone != Alone::no;
-  const bool later = has_later_resources(job_class.need);
+  const bool more = !job_class.others.empty();
+  const bool later = more || has_later_resources(job_class.need);
   const bool shares = !job_class.limits.empty() || job_class.learns_from != 0;
   if (shares || alone || later) write_shares(out, job_class);
   if (alone || later) out.u8(static_cast<std::uint8_t>(job_class.alone));
   if (later) write_later_resources(out, job_class.need);
+  // Where the names would stand, their number is 0: no class without alternatives has that.
+  if (more && job_class.need.named.empty()) write_amounts(out, {});
+  if (more) write_alternatives(out, job_class);
   return std::move(out).bytes();
 }
 
@@ -276,6 +323,7 @@ std::optional<JobClass> decode_class(std::string_view value) {
     c.alone = static_cast<Alone>(alone);
   }
   if (!read_later_resources(in, c.need)) return std::nullopt;
+  if (!in.at_end() && !read_alternatives(in, c)) return std::nullopt;
   return in.whole(c);
 }
 

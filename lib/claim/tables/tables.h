@@ -62,7 +62,8 @@ enum class Table : char {
   handler = 'h',       // + number from 1, immutable
   slots = 'l',         // + number of a limit: how many are taken; absent: none
   settings = 's',      // one key, immutable
-  learned_time = 't',  // + first job of a template: how long its jobs ran; absent: none has ended
+  learned_time = 't',  // + first job of a template, + alternative from 1 on: how long its jobs ran;
+                       // absent: none has ended
   ephemeral = 'u',     // + job that makes it, or 0 + name of user data; empty
   workflow = 'w'       // one key, immutable
 };
@@ -214,6 +215,15 @@ struct Countdown {
 // Where a delayed job is listed: the one that is due first stands first.
 [[nodiscard]] Key delayed_key(WallTime not_before, std::uint64_t id);
 [[nodiscard]] std::optional<std::uint64_t> delayed_in(std::string_view key);  // the job
+
+// Where it is kept how long the jobs of a template run, each alternative by itself.
+struct LearnedOf {
+  std::uint64_t first = 0;  // job of the template
+  std::uint32_t alternative = 0;
+  auto operator<=>(const LearnedOf&) const = default;
+};
+[[nodiscard]] Key learned_key(std::uint64_t first, std::uint32_t alternative);
+[[nodiscard]] std::optional<LearnedOf> learned_in(std::string_view key);
 
 [[nodiscard]] Value encode(const Job& job);
 [[nodiscard]] std::optional<Job> decode_job(std::string_view value);

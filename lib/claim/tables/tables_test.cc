@@ -129,6 +129,47 @@ TEST(Tables, a_class_with_one_share_of_one_limit_is_written_as_ever) {
   EXPECT_FALSE(decode_class(encode(one))) << "nothing of it";
 }
 
+TEST(Tables, a_class_has_its_alternatives_whatever_else_it_says) {
+  JobClass c;
+  c.weight = 1;
+  c.others.emplace_back().need.cpus = 32;
+  for (const bool later : {false, true}) {
+    for (const bool named : {false, true}) {
+      c.need.time_limit = std::chrono::seconds(later ? 60 : 0);
+      c.need.named = named ? Amounts{{"fpga", 1000}} : Amounts{};
+      Alternative other{c.need, 7};
+      other.need.gpus = 2;
+      c.others.resize(1);
+      c.others.push_back(other);
+      EXPECT_EQ(decode_class(encode(c)), c);
+    }
+  }
+  JobClass plain = c;
+  plain.others.clear();
+  plain.weight = 0;
+  EXPECT_TRUE(encode(c).starts_with(encode(plain)));
+  for (std::size_t size = encode(plain).size() + 1; size < encode(c).size(); ++size)
+    EXPECT_FALSE(decode_class(encode(c).substr(0, size))) << "cut off at " << size;
+  c.others.resize(kMostAlternatives);
+  EXPECT_FALSE(decode_class(encode(c))) << "more than there can be";
+}
+
+TEST(Tables, a_job_that_has_the_first_alternative_is_written_as_ever) {
+  Job job;
+  job.state = JobState::claimed;
+  job.attempt = 3;
+  job.claim = 9;
+  job.worker = WorkerEpoch{4};
+  const std::string first{std::string_view(encode(job))};
+  EXPECT_EQ(first.size(), 4U);
+  job.alternative = 2;
+  EXPECT_EQ(decode_job(encode(job)), job);
+  job.forgiven = 2;
+  EXPECT_EQ(decode_job(encode(job)), job);
+  job.alternative = kMostAlternatives;
+  EXPECT_FALSE(decode_job(encode(job))) << "more than there can be";
+}
+
 TEST(Tables, a_limit_of_an_entry_is_written_as_ever) {
   const std::string entry = encode(Limit{"a", 3, LimitKind::entry});
   EXPECT_EQ(entry.back(), 'a');

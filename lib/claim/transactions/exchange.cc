@@ -262,11 +262,12 @@ class Session {
         recorded = state.next_record(id + 1).value_or(UINT64_MAX);
         if (before.state != JobState::ready) return state.damaged(Key(Table::job, id));
       }
-      const Job after = claim::claim(before, request_.worker, tx_.sequence(), request_.now);
+      const Job after =
+          claim::claim(before, request_.worker, tx_.sequence(), request_.now, taken.alternative);
       ledger_.change(id, before, after);
       answer_.grants.push_back({token_of(JobId{id}, after), taken.job_class, taken.priority,
-                                after.stopped, is_suspect(after), after.lost, false,
-                                taken.runtime});
+                                after.stopped, is_suspect(after), after.lost, false, taken.runtime,
+                                taken.alternative});
       added_.push_back(id);
     }
   }

@@ -10,19 +10,23 @@
 
 namespace torc::claim {
 
-JobClass Setting::applied_to(JobClass c) const {
+void Setting::apply_to(Requirement& need) const {
   for (const ResourceKind& kind : kResourceKinds) {
-    if (const auto set = needs.find(kind.word); set != needs.end()) kind.put(c.need, set->second);
+    if (const auto set = needs.find(kind.word); set != needs.end()) kind.put(need, set->second);
   }
   // Which of them, and what part of one, was said of the number before.
   if (needs.contains("gpus") || std::ranges::any_of(named, [](const Amount& a) {
         return is_gpu(a.name) && a.thousandths > 0;
       }))
-    std::erase_if(c.need.named, [](const Amount& a) { return is_gpu(a.name); });
+    std::erase_if(need.named, [](const Amount& a) { return is_gpu(a.name); });
   for (const Amount& a : named) {
-    if (is_gpu(a.name)) c.need.gpus = 0;
-    set_amount(c.need.named, a);
+    if (is_gpu(a.name)) need.gpus = 0;
+    set_amount(need.named, a);
   }
+}
+
+JobClass Setting::applied_to(JobClass c) const {
+  for (std::uint32_t a = 0; a < c.alternatives(); ++a) apply_to(c.need_of(a));
   if (needs.contains("runtime")) c.learns_from = 0;  // a person knows better
   if (labels) c.labels = *labels;
   if (scheduler) c.scheduler = *scheduler;

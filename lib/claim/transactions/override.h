@@ -22,7 +22,9 @@ struct Setting {
   Amounts named = {};                               // an amount of 0: nothing of it
   std::optional<std::string> labels;                // as lib/base/labels.h writes them
   std::optional<std::string> scheduler;             // empty: any worker
+  // Each of its alternatives needs so much then.
   [[nodiscard]] JobClass applied_to(JobClass job_class) const;
+  void apply_to(Requirement& need) const;
 };
 
 // Jobs wait by other terms from now on. An attempt that is under way keeps what it has; the next

@@ -39,6 +39,14 @@ Result<std::uint64_t> check_templates(const Plan& plan, std::uint64_t next) {
       return bad_plan(fmt::format("the template at job {} names class {} of {}", next, t.job_class,
                                   plan.classes.size()));
     }
+    const JobClass& c = plan.classes[t.job_class];
+    if (c.others.size() >= kMostAlternatives ||
+        (!c.others.empty() &&
+         (c.need.nodes > 1 || std::ranges::any_of(c.others, [](const Alternative& one) {
+            return one.need.nodes > 1;
+          })))) {
+      return bad_plan(fmt::format("class {} has alternatives that are none", t.job_class));
+    }
     if (t.handler > plan.handlers.size()) {
       return bad_plan(fmt::format("the template at job {} names failure handler {} of {}", next,
                                   t.handler, plan.handlers.size()));

@@ -78,19 +78,25 @@ void EntryWriter::check_lengths(const JobEntry& entry, const Family& family, con
                   "shorten it");
     return;
   }
-  const std::uint64_t bound = texts.invocation_script.bound(family.parameters, longest_path_) + 1 +
-                              texts.command.bound(family.parameters, longest_path_);
-  if (bound > kMaxArgumentBytes && !report_.has_error()) {  // only a sound entry has a recipe
+  const auto check_command = [&](const Pattern& pattern, std::size_t alternative,
+                                 const std::string& key) {
+    const std::uint64_t bound = texts.invocation_script.bound(family.parameters, longest_path_) +
+                                1 + pattern.bound(family.parameters, longest_path_);
+    // Only a sound entry has a recipe.
+    if (bound <= kMaxArgumentBytes || report_.has_error()) return;
     const auto whole = Recipe::decode(recipe(entry, family, texts, things, {0, family.count}));
-    const auto command = [&](std::uint64_t k) { return whole->render(k).command; };
+    const auto command = [&](std::uint64_t k) { return whole->render(k).command_by(alternative); };
     const auto k = whole.ok() ? first_beyond(bound, kMaxArgumentBytes, command) : std::nullopt;
     if (k) {
-      report_.error(entry.place_of("command"),
+      report_.error(entry.place_of(key),
                     fmt::format("the command of {} has {} bytes; Linux starts none of more than {}",
                                 torc::quoted(name(*k)), command(*k).size(), kMaxArgumentBytes),
                     "put it into a script, and run that");
     }
-  }
+  };
+  check_command(texts.command, texts.commands.size(), "command");
+  for (std::size_t i = 0; i < texts.commands.size(); ++i)
+    check_command(texts.commands[i], i, command_key(i));
   for (const auto& [key, pattern] : texts.env) {
     const std::uint64_t limit = kMaxArgumentBytes - key.size() - 1;
     const Pattern& value = pattern;
@@ -123,6 +129,8 @@ bool EntryWriter::compile(const JobEntry& entry, Texts& texts) {
   };
   texts.invocation_script = command(entry.invocation_script, "invocation_script");
   texts.command = command(entry.command, "command");
+  for (std::size_t i = 0; i < entry.one_of.size(); ++i)
+    texts.commands.push_back(command(entry.one_of[i].command, command_key(i)));
   texts.resources = one(entry.resource_requirements, "resource_requirements");
   texts.scheduler = one(entry.scheduler, "scheduler");
   for (std::size_t i = 0; i < entry.labels.size(); ++i)
@@ -177,6 +185,15 @@ const ResourceRequirements* EntryWriter::resources_of(const JobEntry& entry, con
   return &default_;
 }
 
+void EntryWriter::check_nodes(const JobEntry& entry, const ResourceRequirements& needs) {
+  const auto of_several = [](const Resources& r) { return r.nodes > 1; };
+  if (needs.one_of.empty() || std::ranges::none_of(choices_of(needs), of_several)) return;
+  report_.error(entry.place_of_need({"num_nodes"}),
+                fmt::format("job {} needs several nodes, and one_of is for jobs of one node",
+                            torc::quoted(entry.name)),
+                "leave num_nodes or one_of out");
+}
+
 void EntryWriter::write(const JobEntry& entry, const Family& family, const EntryFiles& files,
                         const EntryFiles& user_data, std::vector<ExpandedEntry>& out) {
   const Things things{files, user_data};
@@ -197,8 +214,8 @@ void EntryWriter::write(const JobEntry& entry, const Family& family, const Entry
     ExpandedEntry expanded;
     expanded.first = family.first + begin;
     expanded.count = run.count;
-    expanded.resources = *resources_of(entry, texts, terms);
-    static_cast<Resources&>(expanded.resources) = entry.needs.over_set(&expanded.resources);
+    expanded.resources = entry.needs_with(resources_of(entry, texts, terms));
+    check_nodes(entry, expanded.resources);
     expanded.scheduler = terms.scheduler;
     expanded.labels = terms.labels;
     expanded.priority = entry.priority;
@@ -302,6 +319,9 @@ std::string EntryWriter::recipe(const JobEntry& entry, const Family& family, con
   parts.name = &family.name;
   parts.invocation_script = &texts.invocation_script;
   parts.command = &texts.command;
+  for (std::size_t i = 0; i < texts.commands.size(); ++i) {
+    if (!entry.one_of[i].command.empty()) parts.commands.emplace_back(i, &texts.commands[i]);
+  }
   for (const auto& [key, value] : texts.env) parts.env.emplace_back(key, &value);
   parts.checkpoint_exit_code = entry.checkpoint_exit_code;
   parts.launch = entry.launch;

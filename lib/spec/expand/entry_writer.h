@@ -53,6 +53,7 @@ class EntryWriter {
   // The patterns of one entry.
   struct Texts {
     Pattern invocation_script, command, resources, scheduler;
+    std::vector<Pattern> commands;  // of alternatives; empty patterns: that of the job
     std::vector<Pattern> labels;
     std::vector<std::pair<std::string_view, Pattern>> env;
   };
@@ -84,6 +85,7 @@ class EntryWriter {
                                std::uint64_t k) const;
   [[nodiscard]] std::string labels_of(const JobEntry& entry, const Texts& texts,
                                       const Family& family, std::uint64_t k) const;
+  void check_nodes(const JobEntry& entry, const ResourceRequirements& needs);
   const ResourceRequirements* resources_of(const JobEntry& entry, const Texts& texts,
                                            const Terms& terms);
   [[nodiscard]] std::string recipe(const JobEntry& entry, const Family& family, const Texts& texts,

@@ -29,6 +29,8 @@ void JobFiles::add(const JobEntry& entry, const Family& family) {
   if (family.count == 0) return;
   add_command(entry, "invocation_script", entry.invocation_script, family, entries_.back());
   add_command(entry, "command", entry.command, family, entries_.back());
+  for (std::size_t i = 0; i < entry.one_of.size(); ++i)
+    add_command(entry, command_key(i), entry.one_of[i].command, family, entries_.back());
   add_lists(entry, family, entries_.back());
 }
 

@@ -55,10 +55,13 @@ class Comparison {
     const RenderedJob here = recipe.render(k);
     if (there.texts.command != here.command)
       return Difference{"command", torc::quoted(there.texts.command), torc::quoted(here.command)};
+    if (there.texts.commands != here.commands)
+      return Difference{"commands of its alternatives", show(there.texts.commands),
+                        show(here.commands)};
     if (there.texts.env != here.env)
       return Difference{"environment", show(there.texts.env), show(here.env)};
-    if (static_cast<const Resources&>(there.resources) != entry.resources)
-      return Difference{"resources", show(there.resources), show(entry.resources)};
+    if (!there.resources.same_needs(entry.resources))
+      return Difference{"resources", show_needs(there.resources), show_needs(entry.resources)};
     if (there.scheduler != entry.scheduler)
       return Difference{"scheduler", torc::quoted(there.scheduler), torc::quoted(entry.scheduler)};
     if (there.labels != entry.labels)

@@ -19,6 +19,7 @@ enum class Where : std::uint8_t {
   file,
   user_data,
   resources,
+  alternative,  // of one_of
   scheduler,
   execution,
   stdio,

@@ -64,6 +64,38 @@ Resources SaidNeeds::over(Resources needs) const {
   return needs;
 }
 
+std::string command_key(std::size_t alternative) {
+  return fmt::format("one_of[{}].command", alternative);
+}
+
+std::vector<Resources> choices_of(const ResourceRequirements& needs) {
+  if (needs.one_of.empty()) return {needs};
+  std::vector<Resources> all;
+  for (const Alternative& one : needs.one_of) all.push_back(one.needs);
+  return all;
+}
+
+std::string show_needs(const ResourceRequirements& needs) {
+  std::string out;
+  for (const Resources& one : choices_of(needs)) out += (out.empty() ? "" : ", or ") + show(one);
+  return out;
+}
+
+ResourceRequirements JobEntry::needs_with(const ResourceRequirements* set) const {
+  ResourceRequirements all = set == nullptr ? ResourceRequirements{} : *set;
+  if (one_of.empty()) {
+    for (Alternative& of_set : all.one_of) of_set.needs = needs.over(std::move(of_set.needs));
+    static_cast<Resources&>(all) = needs.over(all);
+  } else {
+    const Resources common = needs.over(all);
+    all.one_of.clear();
+    for (const SaidAlternative& own : one_of)
+      all.one_of.push_back({own.needs.over(common), own.weight});
+  }
+  if (!all.one_of.empty()) static_cast<Resources&>(all) = all.one_of.front().needs;
+  return all;
+}
+
 std::string_view word(LaunchOn on) {
   return on == LaunchOn::all ? "all" : on == LaunchOn::head ? "head" : "none";
 }

@@ -102,10 +102,40 @@ struct SaidNeeds {
   }
 };
 
+// Alternatives of what a job needs are numbered from 1 for people, and from 0 where they are kept.
+inline constexpr std::size_t kMostAlternatives = 16;
+inline constexpr std::uint32_t kUsualWeight = 1;
+
+// One of them in a file. What else the set, or the job, says of needs holds for it, too.
+struct SaidAlternative {
+  SaidNeeds needs;
+  std::uint32_t weight = kUsualWeight;
+  std::string command;  // empty: the job's
+};
+// The same with all that it needs.
+struct Alternative {
+  Resources needs;
+  std::uint32_t weight = kUsualWeight;
+  auto operator<=>(const Alternative&) const = default;
+};
+
+// Where there are alternatives, the resources are what a set says beside them, or those of the
+// first one (needs_of()).
 struct ResourceRequirements : Resources {
   std::string name;
-  Place place;  // of its name
+  Place place;                           // of its name
+  std::vector<Alternative> one_of = {};  // none, or at least two
+
+  [[nodiscard]] bool same_needs(const ResourceRequirements& other) const {
+    return static_cast<const Resources&>(*this) == other && one_of == other.one_of;
+  }
 };
+// Of the place of the command of an alternative in a job, from 0: "one_of[0].command".
+[[nodiscard]] std::string command_key(std::size_t alternative);
+// What a job may have: of one without alternatives its needs alone.
+[[nodiscard]] std::vector<Resources> choices_of(const ResourceRequirements& needs);
+// "1 CPU, 1 MiB"; of alternatives "4 CPUs, 1 MiB, 1 GPU, or 32 CPUs, 1 MiB".
+[[nodiscard]] std::string show_needs(const ResourceRequirements& needs);
 
 using torc::Condition;
 using torc::FailureCause;
@@ -145,9 +175,10 @@ struct JobEntry : Entry {
   std::int32_t priority = 0;
   std::string invocation_script;
   Environment env;
-  std::string resource_requirements;  // a name; empty: 1 CPU, 1 MiB
-  SaidNeeds needs;                    // in the job itself: they win over those
-  std::string scheduler;              // a name; empty: any
+  std::string resource_requirements;    // a name; empty: 1 CPU, 1 MiB
+  SaidNeeds needs;                      // in the job itself: they win over those
+  std::vector<SaidAlternative> one_of;  // none, or at least two
+  std::string scheduler;                // a name; empty: any
   std::vector<std::string> labels;
   std::vector<std::string> depends_on;
   std::vector<std::string> depends_on_regexes;
@@ -169,6 +200,9 @@ struct JobEntry : Entry {
   [[nodiscard]] const char* labels_key() const {
     return places.contains("label") ? "label" : "labels";
   }
+  // With those of its set, which `set` is; nullptr: it names none. Its own alternatives replace the
+  // set's.
+  [[nodiscard]] ResourceRequirements needs_with(const ResourceRequirements* set) const;
   // Of what it needs of the kinds: where the job says it itself, else of the name of its set.
   [[nodiscard]] Place place_of_need(std::initializer_list<std::string_view> keys) const;
 };

@@ -84,7 +84,10 @@ class Adviser {
 
   // Of a scheduler that the job is bound to it was told when the spec was read.
   void walltime(const JobEntry& job, const ExpandedEntry& entry) {
-    const auto runtime = least_time(entry.resources);
+    // Of alternatives the one that is done first.
+    const std::vector<Resources> choices = choices_of(entry.resources);
+    const Resources& shortest = *std::ranges::min_element(choices, {}, least_time);
+    const auto runtime = least_time(shortest);
     if (!entry.scheduler.empty() || runtime.count() == 0 || workflow_.slurm_schedulers.empty())
       return;
     std::chrono::seconds longest{0};
@@ -98,7 +101,7 @@ class Adviser {
     warn(job.place_of_need({"min_time", "runtime", "time_limit"}),
          fmt::format("{} {} {}, and no scheduler has a walltime of more than {}",
                      torc::quoted(job.name),
-                     entry.resources.min_time.count() > 0 ? "needs at least" : "may run",
+                     shortest.min_time.count() > 0 ? "needs at least" : "may run",
                      show_exactly(runtime), show_exactly(longest)),
          runtime > longest
              ? "raise a walltime, or lower the runtime"

@@ -80,12 +80,12 @@ Workflow read_addition(Session& session, const Node& root, ExistingWorkflow& exi
                                                            Where::resources, read_requirements);
   join(w.resource_requirements, known_resources(existing),
        [&](const ResourceRequirements& here, const ResourceRequirements& there) {
-         if (static_cast<const Resources&>(here) == there) return;
+         if (here.same_needs(there)) return;
          session.report.error(
              here.place,
              fmt::format(
                  "the resource requirements {} are in the workflow already: there {}, here {}",
-                 torc::quoted(here.name), show(there), show(here)),
+                 torc::quoted(here.name), show_needs(there), show_needs(here)),
              "give them another name");
        });
   w.slurm_schedulers = known_schedulers(existing);

@@ -109,24 +109,34 @@ struct Fit {
   const Resources needs;
   const SlurmScheduler& scheduler;
   KeptFree kept;
+  std::size_t alternative = 0;  // from 1; 0: the job has no others
+  bool never = false;           // it was told that it fits on no node
+
+  // "job 'a'", "alternative 2 of job 'a'".
+  [[nodiscard]] std::string who() const {
+    const std::string name = fmt::format("job {}", torc::quoted(job.name));
+    return alternative == 0 ? name : fmt::format("alternative {} of {}", alternative, name);
+  }
 
   [[nodiscard]] Place place() const { return job.place_of("scheduler"); }
-  void check_nodes() const {
+  void check_nodes() {
     if (needs.nodes <= scheduler.nodes) return;
-    impossible(fmt::format("job {} needs {} nodes, and an allocation of scheduler {} has {}",
-                           torc::quoted(job.name), needs.nodes, torc::quoted(scheduler.name),
-                           scheduler.nodes),
+    impossible(fmt::format("{} needs {} nodes, and an allocation of scheduler {} has {}", who(),
+                           needs.nodes, torc::quoted(scheduler.name), scheduler.nodes),
                "raise nodes of the scheduler, or lower num_nodes");
   }
-  void impossible(std::string message, std::string remedy) const {
-    session.report.error(place(), std::move(message), std::move(remedy));
+  // Of one alternative it is a mistake only where no other fits.
+  void impossible(std::string message, std::string remedy) {
+    never = true;
+    const Severity severity = alternative == 0 ? Severity::error : Severity::warning;
+    session.report.add(severity, place(), std::move(message), std::move(remedy));
   }
   void check_time() const {
     const auto limit = parse_walltime(scheduler.walltime);
     const std::chrono::seconds least = least_time(needs);
     if (!limit.ok() || !limit->has_value() || least.count() == 0) return;
     const std::string figures =
-        fmt::format("job {} {} {}, and scheduler {} has a walltime of {}", torc::quoted(job.name),
+        fmt::format("{} {} {}, and scheduler {} has a walltime of {}", who(),
                     needs.min_time.count() > 0 ? "needs at least" : "may run", show_exactly(least),
                     torc::quoted(scheduler.name), show_exactly(**limit));
     if (least > **limit) {
@@ -142,23 +152,39 @@ struct Fit {
                       say_kept_free(kept), show_exactly(shortest_walltime(least, kept))));
     }
   }
-  void check_amounts() const {
+  void check_amounts() {
     const auto memory = parse_slurm_memory(scheduler.mem);
     if (memory && needs.memory > *memory) {
       impossible(
-          fmt::format("job {} needs {}, and a node of scheduler {} has {}", torc::quoted(job.name),
+          fmt::format("{} needs {}, and a node of scheduler {} has {}", who(),
                       show_bytes(needs.memory), torc::quoted(scheduler.name), show_bytes(*memory)),
           "raise mem, or lower the memory");
     }
     const auto gpus = gpus_of(scheduler.gres);
     if (const std::uint32_t count = gpu_count(needs); gpus && count > *gpus) {
-      impossible(fmt::format("job {} needs {} GPU{}, and a node of scheduler {} has {}",
-                             torc::quoted(job.name), count, count == 1 ? "" : "s",
-                             torc::quoted(scheduler.name), *gpus),
+      impossible(fmt::format("{} needs {} GPU{}, and a node of scheduler {} has {}", who(), count,
+                             count == 1 ? "" : "s", torc::quoted(scheduler.name), *gpus),
                  "raise gres, or lower num_gpus");
     }
   }
 };
+
+void check_fit(const Session& session, const JobEntry& job, const std::vector<Resources>& choices,
+               const SlurmScheduler& scheduler, KeptFree kept) {
+  bool any = false;
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    Fit fit{session, job, choices[i], scheduler, kept, choices.size() == 1 ? 0 : i + 1};
+    fit.check_time();
+    fit.check_amounts();
+    fit.check_nodes();
+    any = any || !fit.never;
+  }
+  if (any || choices.size() == 1) return;
+  session.report.error(job.place_of("scheduler"),
+                       fmt::format("no alternative of job {} fits on a node of scheduler {}",
+                                   torc::quoted(job.name), torc::quoted(scheduler.name)),
+                       "let one of them need less, or ask for more in the scheduler");
+}
 
 // Workers of other machines (--group) are not for a workflow that names its allocations.
 void check_nodes_of_all(const Session& session, const Workflow& workflow, const JobEntry& job,
@@ -207,8 +233,11 @@ void check_gpus_of_step(const Session& session, const JobEntry& job, const Resou
 }
 
 void check_launcher(const Session& session, const JobEntry& job) {
-  for (const auto& [key, text] : {std::pair("invocation_script", &job.invocation_script),
-                                  std::pair("command", &job.command)}) {
+  std::vector<std::pair<std::string, const std::string*>> texts{
+      {"invocation_script", &job.invocation_script}, {"command", &job.command}};
+  for (std::size_t i = 0; i < job.one_of.size(); ++i)
+    texts.emplace_back(command_key(i), &job.one_of[i].command);
+  for (const auto& [key, text] : texts) {
     const std::string_view word = program_of(*text);
     const std::string_view program = word.substr(word.rfind('/') + 1);
     if (!is_launcher(program)) continue;
@@ -284,19 +313,17 @@ void check_references(const Session& session, const Workflow& workflow) {
         no_resources.look_up(resources, job.resource_requirements, job);
     const SlurmScheduler* scheduler = no_scheduler.look_up(schedulers, job.scheduler, job);
     if (!job.sound || (set == nullptr && !job.resource_requirements.empty())) continue;
-    const Resources needed = job.needs.over_set(set);
+    const ResourceRequirements needed = job.needs_with(set);
+    const std::vector<Resources> choices = choices_of(needed);
     if (workflow.execution.mode == ExecutionMode::slurm) {
       // Of several nodes the first one runs it, and it makes steps of its own.
       if (needed.nodes == 1) check_launcher(session, job);
-      check_gpus_of_step(session, job, needed);
+      for (const Resources& one : choices) check_gpus_of_step(session, job, one);
     }
     check_launch(session, job, needed.nodes);
     if (job.scheduler.empty()) check_nodes_of_all(session, workflow, job, needed.nodes);
     if (scheduler == nullptr) continue;
-    const Fit fit{session, job, needed, *scheduler, workflow.kept_free()};
-    fit.check_time();
-    fit.check_amounts();
-    fit.check_nodes();
+    check_fit(session, job, choices, *scheduler, workflow.kept_free());
   }
   check_actions(session, workflow, schedulers, no_scheduler);
   check_labels(session, workflow);

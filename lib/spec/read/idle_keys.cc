@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "lib/base/text/quote.h"
 #include "lib/spec/text/command_line.h"
@@ -81,21 +82,22 @@ class Finder {
         named(workflow_.resource_requirements, job.resource_requirements);
     if (handler == nullptr || (set == nullptr && !job.resource_requirements.empty())) return;
     const Resources defaults;
-    const Resources needs = job.needs.over_set(set);
+    const std::vector<Resources> choices = choices_of(job.needs_with(set));
     const Place place = job.place_of("failure_handler");
     const auto any = [&](double FailureRule::*multiplier) {
       return std::ranges::any_of(handler->rules,
                                  [&](const FailureRule& r) { return r.*multiplier != 1; });
     };
-    if (needs.runtime.count() == 0 && any(&FailureRule::runtime_multiplier) &&
-        told_runtime_.insert(handler->name).second) {
+    const auto none = [&](auto says) { return std::ranges::none_of(choices, says); };
+    if (none([](const Resources& r) { return r.runtime.count() > 0; }) &&
+        any(&FailureRule::runtime_multiplier) && told_runtime_.insert(handler->name).second) {
       warn(place,
            fmt::format("{} declares no runtime, so the runtime_multiplier of {} changes nothing",
                        torc::quoted(job.name), torc::quoted(handler->name)),
            "give it a runtime");
     }
-    if (needs.memory <= defaults.memory && any(&FailureRule::memory_multiplier) &&
-        told_memory_.insert(handler->name).second) {
+    if (none([&](const Resources& r) { return r.memory > defaults.memory; }) &&
+        any(&FailureRule::memory_multiplier) && told_memory_.insert(handler->name).second) {
       warn(place,
            fmt::format("{} declares no memory, so the memory_multiplier of {} changes nothing",
                        torc::quoted(job.name), torc::quoted(handler->name)),

@@ -68,6 +68,34 @@ void check_expressions(const MapReader& reader, std::string_view key) {
 
 namespace {
 
+// By alternative; nullptr: it has none of its own.
+std::vector<const Node*> all_commands(const MapReader& reader) {
+  std::vector<const Node*> all;
+  const Node* list = reader.find("one_of");
+  for (const Node* one : list == nullptr ? std::vector<const Node*>() : list->items) {
+    const Node* command = nullptr;
+    for (std::size_t i = 0; one->kind == NodeKind::map && i + 1 < one->items.size(); i += 2) {
+      if (one->items[i]->text == "command") command = one->items[i + 1];
+    }
+    all.push_back(command != nullptr && command->kind == NodeKind::scalar ? command : nullptr);
+  }
+  return all;
+}
+
+std::vector<const Node*> commands_of_alternatives(const MapReader& reader) {
+  std::vector<const Node*> all = all_commands(reader);
+  std::erase(all, nullptr);
+  return all;
+}
+
+// As "one_of[1].command".
+void place_commands(const MapReader& reader, JobEntry& job) {
+  const std::vector<const Node*> all = all_commands(reader);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i] != nullptr) job.places.emplace(command_key(i), reader.session().place(*all[i]));
+  }
+}
+
 // False: the name has placeholders that nothing fills in.
 bool check_job_placeholders(const MapReader& reader, const std::vector<Parameter>& parameters) {
   const Session& session = reader.session();
@@ -83,6 +111,8 @@ bool check_job_placeholders(const MapReader& reader, const std::vector<Parameter
     for (const Node* item : one ? std::vector<const Node*>{labels} : labels->items)
       (void)check_placeholders(session, *item, parameters, InName::no);
   }
+  for (const Node* command : commands_of_alternatives(reader))
+    (void)check_placeholders(session, *command, parameters, InName::no);
   if (const Node* env = reader.find("env")) {
     for (std::size_t i = 1; i < env->items.size(); i += 2) {
       (void)check_placeholders(session, *env->items[i], parameters, InName::no);
@@ -171,10 +201,12 @@ JobEntry read_job(const Session& session, const Node& map) {
   job.mode = own.mode;
   job.resource_requirements = reader.text("resource_requirements");
   job.needs = read_needs(reader);
+  job.one_of = read_alternatives(reader);
   job.scheduler = reader.text("scheduler");
   if (const Node* stdio = reader.find("stdio")) job.stdio = read_stdio(session, *stdio);
   job.place = reader.name_place();
   job.places = reader.places();
+  place_commands(reader, job);
   if (const Node* depends = reader.find("depends")) read_depends(session, *depends, job);
   for (const std::string_view key :
        {"depends_on_regexes", "input_file_regexes", "output_file_regexes",
@@ -290,12 +322,45 @@ SaidNeeds read_needs(const MapReader& reader) {
   return needs;
 }
 
+std::vector<SaidAlternative> read_alternatives(const MapReader& reader) {
+  std::vector<SaidAlternative> all;
+  const Node* list = reader.find("one_of");
+  if (list == nullptr) return all;
+  const Session& session = reader.session();
+  const std::vector<const Node*> maps = maps_in(session, *list, Where::alternative);
+  for (const Node* map : maps) {
+    const MapReader one(session, *map, Where::alternative);
+    all.push_back({read_needs(one), one.integer("weight", kUsualWeight), one.text("command")});
+  }
+  if (maps.size() < list->items.size()) return {};  // reported
+  if (maps.size() < 2) {
+    session.error(*list,
+                  maps.empty() ? "'one_of' has no alternatives" : "'one_of' has one alternative",
+                  "write at least two, or what the job needs without one_of");
+    return {};
+  }
+  if (maps.size() > kMostAlternatives) {
+    session.error(*list,
+                  fmt::format("'one_of' has {} alternatives; the limit is {}", maps.size(),
+                              kMostAlternatives),
+                  "write fewer");
+    return {};
+  }
+  return all;
+}
+
 ResourceRequirements read_requirements(const Session& session, const Node& map) {
   const MapReader reader(session, map, Where::resources);
   ResourceRequirements r;
   r.name = reader.name();
   r.place = reader.name_place();
   static_cast<Resources&>(r) = read_needs(reader).over({});
+  for (const SaidAlternative& one : read_alternatives(reader))
+    r.one_of.push_back({one.needs.over(r), one.weight});
+  for (const Node* command : commands_of_alternatives(reader)) {
+    session.error(*command, "a set of resource requirements has no commands",
+                  "write one_of in the jobs themselves to give alternatives commands of their own");
+  }
   return r;
 }
 

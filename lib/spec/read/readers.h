@@ -16,6 +16,8 @@ class ExistingWorkflow;
 [[nodiscard]] FileEntry read_file(const Session& session, const Node& map);
 // What a set of resource requirements, or a job itself, says that it needs.
 [[nodiscard]] SaidNeeds read_needs(const MapReader& reader);
+// Of either, too.
+[[nodiscard]] std::vector<SaidAlternative> read_alternatives(const MapReader& reader);
 [[nodiscard]] ResourceRequirements read_requirements(const Session& session, const Node& map);
 [[nodiscard]] SlurmScheduler read_scheduler(const Session& session, const Node& map);
 [[nodiscard]] ResourceMonitor read_monitor(const Session& session, const Node& map);

@@ -14,13 +14,13 @@ namespace {
 
 // What torc gives every job.
 constexpr std::string_view kReserved[] = {
-    "TORC_STORE",         "TORC_WORKFLOW_NAME", "TORC_WORKFLOW_ID", "TORC_JOB_ID",
-    "TORC_JOB_NAME",      "TORC_ATTEMPT_ID",    "TORC_ATTEMPT_DIR", "TORC_OUTPUT_DIR",
-    "TORC_NUM_CPUS",      "TORC_MEMORY_BYTES",  "TORC_NUM_GPUS",    "TORC_END_TIME",
-    "TORC_NODELIST",      "TORC_HOSTFILE",      "TORC_NUM_NODES",   "TORC_HEAD_NODE",
-    "TORC_RETURN_CODE",   "TORC_ITERATION",     "TORC_SPAWN_STATE", "TORC_WORKER",
-    "TORC_CLAIM_ID",      "TORC_NODE_RANK",     "TORC_GANG",        "TORC_HOSTFILE_OPENMPI",
-    "TORC_HOSTFILE_MPICH"};
+    "TORC_STORE",          "TORC_WORKFLOW_NAME", "TORC_WORKFLOW_ID", "TORC_JOB_ID",
+    "TORC_JOB_NAME",       "TORC_ATTEMPT_ID",    "TORC_ATTEMPT_DIR", "TORC_OUTPUT_DIR",
+    "TORC_NUM_CPUS",       "TORC_MEMORY_BYTES",  "TORC_NUM_GPUS",    "TORC_END_TIME",
+    "TORC_NODELIST",       "TORC_HOSTFILE",      "TORC_NUM_NODES",   "TORC_HEAD_NODE",
+    "TORC_RETURN_CODE",    "TORC_ITERATION",     "TORC_SPAWN_STATE", "TORC_WORKER",
+    "TORC_CLAIM_ID",       "TORC_NODE_RANK",     "TORC_GANG",        "TORC_HOSTFILE_OPENMPI",
+    "TORC_HOSTFILE_MPICH", "TORC_ALTERNATIVE"};
 
 // Null: what follows is wrong and has been reported.
 bool check_variable_name(const Session& session, const Node& name) {

@@ -107,29 +107,77 @@ void check_times_of(const Session& session, const Resources& r, const std::strin
 
 }  // namespace
 
+namespace {
+
+bool same_times(const Resources& a, const Resources& b) {
+  return a.runtime == b.runtime && a.time_limit == b.time_limit && a.min_time == b.min_time;
+}
+
+// Whether whoever has what `other` needs has what `one` needs.
+bool needs_no_more(const Resources& one, const Resources& other) {
+  const auto has = [&](const Amount& a) {
+    const Amount* there = find_amount(other.named, a.name);
+    if (there == nullptr) return false;
+    // All that there is may be less than so much.
+    return there->thousandths == kAllThereIs ? a.thousandths == kAllThereIs
+                                             : a.thousandths <= there->thousandths;
+  };
+  return one.cpus <= other.cpus && one.memory <= other.memory && one.gpus <= other.gpus &&
+         least_time(one) <= least_time(other) && std::ranges::all_of(one.named, has);
+}
+
+// An alternative that fits nowhere where one that is tried before it does not.
+void check_order(const Session& session, const std::vector<Alternative>& all,
+                 const std::string& name, Place place) {
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (std::size_t j = 0; j < all.size(); ++j) {
+      const bool first = all[j].weight > all[i].weight || (all[j].weight == all[i].weight && j < i);
+      if (!first || !needs_no_more(all[j].needs, all[i].needs)) continue;
+      session.report.add(
+          Severity::warning, place,
+          fmt::format("alternative {} of {} is never taken: alternative {} is tried before it and "
+                      "needs no more",
+                      i + 1, torc::quoted(name), j + 1),
+          "write the one that needs more first, or give it a larger weight");
+      break;
+    }
+  }
+}
+
+}  // namespace
+
 void check_times(const Session& session, const Workflow& workflow) {
-  for (const ResourceRequirements& r : workflow.resource_requirements)
-    check_times_of(session, r, r.name, r.place);
+  for (const ResourceRequirements& r : workflow.resource_requirements) {
+    for (const Resources& one : choices_of(r)) check_times_of(session, one, r.name, r.place);
+    // What is learned of how long jobs run may put them in another order.
+    if (!workflow.learn_runtimes) check_order(session, r.one_of, r.name, r.place);
+  }
   for (const JobEntry& job : workflow.jobs) {
     const auto found = std::ranges::find(workflow.resource_requirements, job.resource_requirements,
                                          &ResourceRequirements::name);
     const bool is_named =
         !job.resource_requirements.empty() && found != workflow.resource_requirements.end();
     const ResourceRequirements* const set = is_named ? &*found : nullptr;
-    const Resources needs = job.needs.over_set(set);
-    if (needs.named.size() > kMostNamed) {
+    const ResourceRequirements needs = job.needs_with(set);
+    const std::vector<Resources> choices = choices_of(needs);
+    if (std::ranges::any_of(choices,
+                            [](const Resources& r) { return r.named.size() > kMostNamed; })) {
       session.report.error(job.place_of_need({"resources"}),
                            fmt::format("{} needs more than {} resources with its set",
                                        torc::quoted(job.name), kMostNamed),
                            "name fewer");
     }
     // What the set alone gets wrong was told there.
-    const Resources before = SaidNeeds().over_set(set);
-    if (needs.runtime != before.runtime || needs.time_limit != before.time_limit ||
-        needs.min_time != before.min_time) {
-      check_times_of(session, needs, job.name,
-                     job.place_of_need({"time_limit", "min_time", "runtime"}));
+    const std::vector<Resources> before =
+        choices_of(set == nullptr ? ResourceRequirements{} : *set);
+    if (!std::ranges::equal(choices, before, same_times)) {
+      for (const Resources& one : choices) {
+        check_times_of(session, one, job.name,
+                       job.place_of_need({"time_limit", "min_time", "runtime", "one_of"}));
+      }
     }
+    if (!job.one_of.empty() && !workflow.learn_runtimes)
+      check_order(session, needs.one_of, job.name, job.place_of("one_of"));
     if (job.checkpoint_exit_code != 0 || needs.min_time.count() == 0) continue;
     session.report.add(
         Severity::warning, job.place_of_need({"min_time"}),

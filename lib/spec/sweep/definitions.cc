@@ -68,8 +68,32 @@ std::string encode(const ResourceRequirements& r) {
   Encoder out;
   out.text(r.name);
   write_resources(out, r);
-  if (has_later_resources(r)) write_later_resources(out, r);
+  const bool more = !r.one_of.empty();
+  if (more || has_later_resources(r)) write_later_resources(out, r);
+  if (!more) return std::move(out).bytes();
+  if (r.named.empty()) write_amounts(out, {});
+  out.varint(r.one_of.size());
+  for (const Alternative& one : r.one_of) {
+    Encoder needs;
+    write_resources(needs, one.needs);
+    if (has_later_resources(one.needs)) write_later_resources(needs, one.needs);
+    out.text(needs.bytes()).varint(one.weight);
+  }
   return std::move(out).bytes();
+}
+
+// False: they were not written so.
+bool read_alternatives(Decoder& in, ResourceRequirements& r) {
+  if (in.at_end()) return true;
+  for (std::uint64_t n = in.up_to(kMostAlternatives); n > 0 && in.ok(); --n) {
+    Decoder needs(in.text());
+    Alternative one;
+    one.needs = read_resources(needs);
+    if (!read_later_resources(needs, one.needs) || !needs.is_whole()) return false;
+    one.weight = in.u32();
+    r.one_of.push_back(std::move(one));
+  }
+  return in.is_whole();
 }
 
 std::string encode(const FailureHandler& h) {
@@ -132,7 +156,10 @@ std::vector<ResourceRequirements> known_resources(const Definitions& known) {
     ResourceRequirements r;
     r.name = in.text();
     static_cast<Resources&>(r) = read_resources(in);
-    if (!read_later_resources(in, r)) r.named.clear();  // a damaged store
+    if (!read_later_resources(in, r) || !read_alternatives(in, r)) {  // a damaged store
+      r.named.clear();
+      r.one_of.clear();
+    }
     return r;
   });
 }

@@ -21,6 +21,7 @@ constexpr StdioMode kLastStdioMode = StdioMode::packed;
 // What came later stands at the end, each a kind and a text, and only where it says something: so
 // recipes of jobs that say nothing of it are those of earlier versions.
 constexpr std::uint8_t kLaunch = 1;
+constexpr std::uint8_t kCommands = 2;  // of alternatives
 
 void encode(Encoder& out, const Window& window) {
   encode(out, window.parameters, window.mode);
@@ -82,6 +83,15 @@ std::string encode_recipe(const RecipeParts& parts) {
   encode(out, parts.files);
   encode(out, parts.user_data);
   if (parts.launch != Launch{}) encode_launch(out, parts.launch);
+  if (!parts.commands.empty()) {
+    Encoder text;
+    text.varint(parts.commands.size());
+    for (const auto& [alternative, command] : parts.commands) {
+      text.varint(alternative);
+      command->encode(text);
+    }
+    out.u8(kCommands).text(text.bytes());
+  }
   return std::move(out).bytes();
 }
 
@@ -190,6 +200,7 @@ struct Recipe::Data {
   Stdio stdio;
   std::int32_t checkpoint_exit_code = 0;
   Launch launch;
+  std::vector<Pattern> commands;  // of alternatives; empty: that of the job
   Things files, user_data;
 
   bool decode_from(Decoder& in);
@@ -200,7 +211,8 @@ struct Recipe::Data {
     combinations.append(out, pattern, k);
     return out;
   }
-  [[nodiscard]] std::string command_of(std::uint64_t k) const;
+  bool decode_commands(std::string_view bytes);
+  [[nodiscard]] std::string command_of(const Pattern& pattern, std::uint64_t k) const;
   void append_with_files(std::string& out, const Pattern& pattern, std::uint64_t k) const;
 };
 
@@ -229,16 +241,34 @@ bool Recipe::Data::decode_later(Decoder& in) {
     if (kind <= before) return false;
     before = kind;
     const std::string_view bytes = in.text();
-    if (kind != kLaunch || !in.ok() || !decode_launch(bytes, launch)) return false;
+    if (!in.ok()) return false;
+    const bool sound = kind == kLaunch     ? decode_launch(bytes, launch)
+                       : kind == kCommands ? decode_commands(bytes)
+                                           : false;
+    if (!sound) return false;
   }
   return in.ok();
 }
 
-std::string Recipe::Data::command_of(std::uint64_t k) const {
+bool Recipe::Data::decode_commands(std::string_view bytes) {
+  Decoder in(bytes);
+  const std::uint64_t count = in.varint();
+  for (std::uint64_t n = 0; n < count && in.ok(); ++n) {
+    const std::uint64_t alternative = in.varint();
+    if (alternative >= kMostAlternatives || alternative < commands.size()) return false;
+    commands.resize(alternative + 1);
+    commands.back() =
+        Pattern::decode(in, combinations.of.parameters.size(), Pattern::FilePieces::allowed);
+    if (commands.back().pieces().empty()) return false;
+  }
+  return count > 0 && in.is_whole();
+}
+
+std::string Recipe::Data::command_of(const Pattern& pattern, std::uint64_t k) const {
   std::string out;
   append_with_files(out, invocation_script, k);
   if (!out.empty() && out.back() != '\n') out.push_back(' ');
-  append_with_files(out, command, k);
+  append_with_files(out, pattern, k);
   return out;
 }
 
@@ -271,7 +301,9 @@ Result<Recipe> Recipe::decode(std::string_view bytes) {
 RenderedJob Recipe::render(std::uint64_t index) const {
   RenderedJob job;
   job.name = name(index);
-  job.command = data_->command_of(index);
+  job.command = data_->command_of(data_->command, index);
+  for (const Pattern& own : data_->commands)
+    job.commands.push_back(own.pieces().empty() ? std::string() : data_->command_of(own, index));
   for (const auto& [key, value] : data_->env) job.env.emplace_back(key, data_->text(value, index));
   job.input_files = data_->files.of(data_->files.inputs, index);
   job.output_files = data_->files.of(data_->files.outputs, index);

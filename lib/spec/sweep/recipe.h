@@ -19,7 +19,9 @@ struct RenderedJob {
   std::string name;
   std::string command;  // invocation_script, when there is one, stands before it: after a blank, or
                         // on the line above when it ends with a line break
-  Environment env;      // the job's own
+  // By alternative, where it has one of its own; else empty. No longer than it has to be.
+  std::vector<std::string> commands = {};
+  Environment env;  // the job's own
   // Paths, each once: first those that the command names, then the lists, then the expressions.
   std::vector<std::string> input_files;
   std::vector<std::string> output_files;
@@ -28,6 +30,11 @@ struct RenderedJob {
   Stdio stdio;                            // the job's own, or the workflow's
   std::int32_t checkpoint_exit_code = 0;  // 0: none
   Launch launch;                          // of a job of several nodes
+
+  [[nodiscard]] const std::string& command_by(std::size_t alternative) const {
+    const bool own = alternative < commands.size() && !commands[alternative].empty();
+    return own ? commands[alternative] : command;
+  }
 };
 
 // A value, cheap to copy; safe to use from several threads.

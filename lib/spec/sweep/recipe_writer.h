@@ -40,6 +40,7 @@ struct RecipeParts {
   const Pattern* name = nullptr;
   const Pattern* invocation_script = nullptr;
   const Pattern* command = nullptr;
+  std::vector<std::pair<std::size_t, const Pattern*>> commands;  // of alternatives, ascending
   std::vector<std::pair<std::string_view, const Pattern*>> env;
   Stdio stdio;
   std::int32_t checkpoint_exit_code = 0;

@@ -273,9 +273,10 @@ std::optional<PreparedJob> JobPreparer::prepare(workflow::RecipeBook& book,
   if (!page) return std::nullopt;
   const std::uint64_t index = raw(grant.token.job) - raw(page->job_template.first);
   spec::RenderedJob job = page->recipe.render(index);
+  const claim::JobClass job_class = claim::read_class(reader, grant.job_class);
   PreparedJob prepared;
   prepared.grant = grant;
-  prepared.need = claim::read_class(reader, grant.job_class).need;
+  prepared.need = job_class.need_of(grant.alternative);
   prepared.name = job.name;
   prepared.stdio = job.stdio;
   prepared.checkpoint_exit_code = job.checkpoint_exit_code;
@@ -306,7 +307,7 @@ std::optional<PreparedJob> JobPreparer::prepare(workflow::RecipeBook& book,
   prepared.files = output_files(output_dir_, grant.token.job, grant.token.attempt, job.stdio.mode);
 
   const spec::ExecutionConfig& execution = settings_.run.execution;
-  prepared.command = plain_command(std::move(job.command));
+  prepared.command = plain_command(job.command_by(grant.alternative));
   exec::Command& command = prepared.command;
   const bool is_gang = prepared.need.nodes > 1;
   command.common_env = is_gang ? gangs_env_ : jobs_env_;
@@ -328,7 +329,7 @@ std::optional<PreparedJob> JobPreparer::prepare(workflow::RecipeBook& book,
     if (prepared.need.memory > spec::ResourceRequirements{}.memory)
       command.memory_limit = prepared.need.memory;
   }
-  command.env.reserve(command.env.size() + job.env.size() + 13);
+  command.env.reserve(command.env.size() + job.env.size() + 14);
   bool omp = user_sets_omp_;
   for (const auto& [name, value] : job.env) {
     set(command.env, name, value);
@@ -346,6 +347,8 @@ std::optional<PreparedJob> JobPreparer::prepare(workflow::RecipeBook& book,
   env.push_back(fmt::format("TORC_NUM_CPUS={}", prepared.need.cpus));
   env.push_back(fmt::format("TORC_NUM_GPUS={}", gpu_count(prepared.need)));
   env.push_back(fmt::format("TORC_MEMORY_BYTES={}", prepared.need.memory.value));
+  if (!job_class.others.empty())
+    env.push_back(fmt::format("TORC_ALTERNATIVE={}", grant.alternative + 1));
   const auto known = claim::read_origin(reader, grant.token.job);
   if (!known.ok()) return std::nullopt;
   const std::optional<claim::Origin>& origin = *known;

@@ -17,6 +17,15 @@ std::string bound(std::string_view to, const std::string& asked, const std::stri
 }  // namespace
 
 std::string show_mismatches(const claim::JobClass& job_class, const claim::Offer& worker) {
+  if (!job_class.others.empty()) {
+    std::string all;
+    for (std::uint32_t a = 0; a < job_class.alternatives(); ++a) {
+      const std::string one = show_mismatches(job_class.by(a), worker);
+      if (one.empty()) return {};
+      all += fmt::format("{}alternative {}: {}", all.empty() ? "" : "; ", a + 1, one);
+    }
+    return all;
+  }
   namespace mismatch = claim::mismatch;
   const std::uint8_t found = claim::mismatches_of(job_class, worker);
   const claim::Requirement& need = job_class.need;

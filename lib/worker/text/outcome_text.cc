@@ -92,8 +92,11 @@ std::string show_end(const claim::Reader& reader, workflow::RecipeBook& book, Jo
   std::string line;
   Path directory;
   if (o.fault == claim::StartFault::program) {
-    if (const auto page = book.find(reader, id))
-      line = page->recipe.render(raw(id) - raw(page->job_template.first)).command;
+    const auto job = claim::read_job(reader, id);
+    if (const auto page = book.find(reader, id)) {
+      const auto texts = page->recipe.render(raw(id) - raw(page->job_template.first));
+      line = texts.command_by(job ? job->alternative : 0);
+    }
   }
   if (o.fault == claim::StartFault::directory) {
     if (const auto workflow = claim::read_workflow(reader)) {

@@ -59,6 +59,8 @@ Fact other_job(const spec::RenderedJob& before, const spec::RenderedJob& now) {
   }
   if (before.command != now.command)
     return of_job(now.name, "runs " + both(before.command, now.command));
+  if (before.commands != now.commands)
+    return of_job(now.name, "runs another command by an alternative in the store");
   if (const Fact fact = other_environment(before.env, now.env))
     return of_job(now.name, "has another environment: " + *fact);
   if (before.input_files != now.input_files || before.output_files != now.output_files ||
@@ -81,6 +83,7 @@ const char* other_need(const claim::JobClass& before, const claim::JobClass& now
     if (kind.get(before.need) != kind.get(now.need)) return kind.key.data();
   }
   if (before.need.named != now.need.named) return "resources";
+  if (before.others != now.others || before.weight != now.weight) return "one_of";
   if (before.scheduler != now.scheduler) return "scheduler";
   return before.labels != now.labels ? "label" : nullptr;
 }

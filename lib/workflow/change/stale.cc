@@ -84,6 +84,8 @@ void StaleSearch::compare_recipes(Candidate& c, const spec::RenderedJob& old) co
     const Parted shown = where_they_part(old.command, c.now.command);
     c.reasons.push_back(fmt::format("the command changed: '{}' was '{}'", shown.now, shown.before));
   }
+  if (old.commands != c.now.commands)
+    c.reasons.emplace_back("the command of an alternative changed");
   if (old.input_files != c.now.input_files) c.reasons.emplace_back("it has other input files");
   if (old.output_files != c.now.output_files) c.reasons.emplace_back("it has other output files");
   if (old.input_user_data != c.now.input_user_data ||

@@ -92,6 +92,9 @@ spec::ExistingWorkflow::Job StoredWorkflow::job(std::uint64_t number) {
   job.texts = page->recipe.render(number - raw(t.first));
   const claim::JobClass c = claim::read_class(*reader_, t.job_class);
   static_cast<Resources&>(job.resources) = c.need;
+  if (!c.others.empty()) job.resources.one_of.push_back({c.need, c.weight});
+  for (const claim::Alternative& one : c.others)
+    job.resources.one_of.push_back({one.need, one.weight});
   job.scheduler = c.scheduler;
   job.labels = c.labels;
   job.priority = t.priority;

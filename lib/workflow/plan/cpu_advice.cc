@@ -34,7 +34,8 @@ std::string remedy(std::uint32_t cpus, bool by_default) {
 void advise(const spec::Workflow& workflow, const spec::ExpandedEntry& entry,
             const std::vector<Offered>& all, spec::Report& report) {
   const spec::JobEntry& job = workflow.jobs[entry.source];
-  const std::uint32_t need = entry.resources.cpus;
+  std::uint32_t need = entry.resources.cpus;
+  for (const Resources& one : spec::choices_of(entry.resources)) need = std::min(need, one.cpus);
   const Offered* most = nullptr;
   for (const Offered& one : all) {
     if (!entry.scheduler.empty() && one.scheduler->name != entry.scheduler) continue;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -210,6 +211,11 @@ void add_expansion(claim::Plan& plan, const spec::Workflow& workflow,
     claim::JobClass job_class;
     const Resources& need = entry.resources;
     job_class.need = need;
+    if (const auto& all = entry.resources.one_of; !all.empty()) {
+      job_class.weight = all.front().weight;
+      for (auto one = std::next(all.begin()); one != all.end(); ++one)
+        job_class.others.push_back({one->needs, one->weight});
+    }
     job_class.scheduler = entry.scheduler;
     job_class.labels = entry.labels;
     job_class.limits = limits.of_entry[e];
@@ -278,8 +284,9 @@ std::shared_ptr<const RecipeBook::Page> RecipeBook::find(const claim::Reader& re
     if (!found) return nullptr;
     handler = std::make_shared<const claim::Handler>(*std::move(found));
   }
+  const bool has_alternatives = !claim::read_class(reader, job_template->job_class).others.empty();
   auto page = std::make_shared<const Page>(
-      Page{*std::move(job_template), *std::move(recipe), std::move(handler)});
+      Page{*std::move(job_template), *std::move(recipe), std::move(handler), has_alternatives});
   if (page->job_template.count > 1) {
     if (kept_ + bytes > kMostKept) {
       sweeps_.clear();

@@ -78,6 +78,7 @@ class RecipeBook {
     claim::Template job_template;
     spec::Recipe recipe;
     std::shared_ptr<const claim::Handler> handler;  // null: none
+    bool has_alternatives = false;                  // its jobs, of what they need
   };
   // nullptr: no such job, or a damaged recipe.
   std::shared_ptr<const Page> find(const claim::Reader& reader, JobId id);
