@@ -250,6 +250,7 @@ ordered_json alternatives_json(const spec::ResourceRequirements& needs) {
     ordered_json one;
     add_needs(one, alternative.needs);
     one["weight"] = alternative.weight;
+    one["command"] = nullptr;  // each job has its own
     all.push_back(std::move(one));
   }
   return all;
