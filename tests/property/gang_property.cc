@@ -265,7 +265,7 @@ class GangWorld : private GangModel {
       if (one_in(5)) ++token.claim;
       if (one_in(8)) ++token.attempt;
       if (part->rank == 0 && one_in(3)) e.returns.push_back(token);
-      if (one_in(3)) say(e, static_cast<GangWord::What>(below(5)), token);
+      if (one_in(3)) say(e, static_cast<GangWord::What>(below(6)), token);
     }
     e.offer = offer_of(w, e);
     if (one_in(6)) e.offer.reset();

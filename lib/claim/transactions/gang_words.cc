@@ -61,10 +61,13 @@ class Words {
         leave();
         break;
       case GangWord::What::ended:
-        if (stage == GangStage::running) gangs_.note_end(name, rank, word.outcome);
+        if (stage == GangStage::running) gangs_.note_end(name, rank, word.outcome, word.saved);
         break;
       case GangWord::What::lives:
         gangs_.note_life(name, rank);
+        break;
+      case GangWord::What::leaves:
+        end_gang(ledger_, lease_, rule());
         break;
       case GangWord::What::left:
         leave();
@@ -72,10 +75,8 @@ class Words {
     }
   }
 
-  void leave() {
-    leave_gang(ledger_, lease_, request_.worker,
-               given_back(ledger_, lease_, request_.worker, request_.now));
-  }
+  JobRule rule() { return given_back(ledger_, lease_, request_.worker, request_.now); }
+  void leave() { leave_gang(ledger_, lease_, request_.worker, rule()); }
 
   Ledger& ledger_;
   GangBook& gangs_;
@@ -130,13 +131,18 @@ JobRule given_back(Ledger& ledger, const Lease& lease, WorkerEpoch worker, WallT
   };
 }
 
+void end_gang(Ledger& ledger, const Lease& lease, const JobRule& rule) {
+  if (!lease.gang) return;
+  const Gang* gang = ledger.gangs().find(*lease.gang);
+  if (gang == nullptr) return ledger.state().damaged(gang_key(*lease.gang));
+  if (gang->stage != GangStage::over) end_attempt(ledger, *lease.gang, rule);
+}
+
 void leave_gang(Ledger& ledger, Lease& lease, WorkerEpoch worker, const JobRule& rule) {
   if (!lease.gang) return;
+  end_gang(ledger, lease, rule);
   const GangName name = *std::exchange(lease.gang, std::nullopt);
-  const Gang* gang = ledger.gangs().find(name);
-  if (gang == nullptr) return ledger.state().damaged(gang_key(name));
-  if (gang->stage != GangStage::over) end_attempt(ledger, name, rule);
-  ledger.gangs().leave(name, worker);
+  if (ledger.gangs().find(name) != nullptr) ledger.gangs().leave(name, worker);
 }
 
 }  // namespace torc::claim
