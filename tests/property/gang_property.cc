@@ -279,6 +279,7 @@ class GangWorld : private GangModel {
     // What it says changes jobs as claim_property.cc has it: that is read from the store
     // afterwards.
     const auto answer = exchange(tx_, e);
+    if (!answer.ok() && !nodes_[w].barred) RC_FAIL(answer.error().text());
     RC_ASSERT(answer.ok() != nodes_[w].barred);
     if (!answer.ok()) {
       tx_.state.entries = before;

@@ -141,6 +141,24 @@ TEST(Gang, is_over_when_a_member_leaves_which_stays_part_of_it_until_it_has_left
   EXPECT_EQ(f.wf.state(1), JobState::ready);
 }
 
+TEST(Gang, its_head_may_leave_and_be_granted_the_next_attempt_by_the_same_exchange) {
+  for (const Word what : {Word::left, Word::leaves}) {
+    Formed f;
+    f.wf.run(f.gang);
+    for (const WorkerEpoch fresh : f.wf.join_all("a", 2)) (void)f.wf.ask(fresh);
+    Exchange e = f.wf.words(f.head);
+    GangWord word;
+    word.token = f.gang.token;
+    word.what = what;
+    e.gang.push_back(word);
+    e.offer = f.wf.free_node();
+    const Answer answer = f.wf.told(e);
+    ASSERT_TRUE(answer.gang.has_value());
+    EXPECT_EQ(answer.grants.size(), what == Word::left ? 1U : 0U);
+    EXPECT_EQ(State(f.wf.tx).lease(f.head)->held.size(), answer.grants.size());
+  }
+}
+
 TEST(Gang, tells_all_when_the_first_has_saved_its_state) {
   Formed f;
   f.wf.run(f.gang);
