@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "lib/slurm/short_host_list.h"
+
 namespace torc::slurm {
 namespace {
 
@@ -109,6 +111,15 @@ std::vector<std::string> job_variables(const JobShare& share) {
   return variables;
 }
 
+namespace {
+
+// Behind the longest of its names.
+bool fits(const std::string& list) {
+  return list.size() + sizeof("SLURM_JOB_NODELIST=") <= kLongestWord;
+}
+
+}  // namespace
+
 // The steps of a whole node overlap: mpirun's own one has daemons that wait, and may use all CPUs
 // for the ranks below them. srun reads a hosts file only where it is given no --nodelist, as mpirun
 // gives it.
@@ -116,12 +127,11 @@ std::vector<std::string> gang_variables(const GangShare& share) {
   constexpr std::uint64_t kMegabyte = 1 << 20;
   const std::size_t nodes = share.nodes.size();
   const std::uint32_t tasks = std::max(share.tasks_per_node, 1U);
-  const std::string list = fmt::format("{}", fmt::join(share.nodes, ","));
+  std::string list = fmt::format("{}", fmt::join(share.nodes, ","));
+  if (!fits(list)) list = short_host_list(share.nodes);
   std::vector<std::string> variables{
       fmt::format("SLURM_NNODES={}", nodes),
       fmt::format("SLURM_JOB_NUM_NODES={}", nodes),
-      "SLURM_NODELIST=" + list,
-      "SLURM_JOB_NODELIST=" + list,
       fmt::format("SLURM_NTASKS={}", nodes * tasks),
       fmt::format("SLURM_NPROCS={}", nodes * tasks),
       fmt::format("SLURM_TASKS_PER_NODE={}(x{})", tasks, nodes),
@@ -133,6 +143,10 @@ std::vector<std::string> gang_variables(const GangShare& share) {
                   share.memory == ByteCount{}
                       ? 0
                       : std::max<std::uint64_t>(share.memory.value / kMegabyte, 1))};
+  if (fits(list)) {
+    variables.push_back("SLURM_NODELIST=" + list);
+    variables.push_back("SLURM_JOB_NODELIST=" + list);
+  }
   if (!share.hosts_file.empty()) variables.push_back("SLURM_HOSTFILE=" + share.hosts_file);
   return variables;
 }

@@ -97,6 +97,7 @@ class GangModel {
         declined_ = true;
         quit_gang(w);
       }
+      if (word.what == GangWord::What::leaves) gang.over = true;
       if (word.what == GangWord::What::left) quit_gang(w);
     }
   }
@@ -195,8 +196,12 @@ class GangModel {
       bool elsewhere = false;
       for (const auto& [group, k] : keeps_) {
         if (group == node.group || k.job != j.id) continue;
+        const bool overdue = std::any_of(near.begin(), near.begin() + r.nodes, [&](auto n) {
+          const std::int64_t at = nodes_[n].free_at;
+          return at != kOffered && at != kUnknown && at < now_.count();
+        });
         elsewhere =
-            until == kUnknown ||
+            until == kUnknown || overdue ||
             (k.until != kUnknown && later(until) + std::int64_t{60'000'000} >= later(k.until));
       }
       if (elsewhere) continue;

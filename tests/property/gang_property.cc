@@ -265,7 +265,7 @@ class GangWorld : private GangModel {
       if (one_in(5)) ++token.claim;
       if (one_in(8)) ++token.attempt;
       if (part->rank == 0 && one_in(3)) e.returns.push_back(token);
-      if (one_in(3)) say(e, static_cast<GangWord::What>(below(5)), token);
+      if (one_in(3)) say(e, static_cast<GangWord::What>(below(6)), token);
     }
     e.offer = offer_of(w, e);
     if (one_in(6)) e.offer.reset();
@@ -279,6 +279,7 @@ class GangWorld : private GangModel {
     // What it says changes jobs as claim_property.cc has it: that is read from the store
     // afterwards.
     const auto answer = exchange(tx_, e);
+    if (!answer.ok() && !nodes_[w].barred) RC_FAIL(answer.error().text());
     RC_ASSERT(answer.ok() != nodes_[w].barred);
     if (!answer.ok()) {
       tx_.state.entries = before;

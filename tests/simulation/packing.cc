@@ -303,7 +303,7 @@ class Allocation {
       last_end_ = std::max(last_end_, r.ends);
       const Work& w = work_[raw(r.token.job) - 1];
       if (w.nodes > 1) {
-        words.gang.push_back({r.token, claim::GangWord::What::left, {}, 0, {}});
+        words.gang.push_back({r.token, claim::GangWord::What::left, {}, false, 0, {}});
         node.head_runs = false;
       } else {
         node.free += w.cpus;
@@ -343,11 +343,11 @@ class Allocation {
     }
     node.gang = part;
     if (part->gang.stage == claim::GangStage::over) {
-      node.words.push_back({part->gang.token, claim::GangWord::What::left, {}, 0, {}});
+      node.words.push_back({part->gang.token, claim::GangWord::What::left, {}, false, 0, {}});
       wake(n, now_);
     } else if (part->rank != 0 && !node.confirmed) {
       node.confirmed = true;
-      node.words.push_back({part->gang.token, claim::GangWord::What::confirmed, {}, 0, {}});
+      node.words.push_back({part->gang.token, claim::GangWord::What::confirmed, {}, false, 0, {}});
       wake(n, now_);
     } else if (part->rank == 0 && part->gang.stage == claim::GangStage::complete &&
                !node.head_runs) {

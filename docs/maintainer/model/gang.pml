@@ -220,6 +220,13 @@ proctype node(byte w) {
        end_gang(part[w], ENDED)
      }
 #endif
+  :: atomic {      /* cannot go on: the attempt is over by that, and the node is part of it still */
+       ACTS(w) && part[w] != 0 && stage[part[w]] != OVER ->
+       end_gang(part[w], READY);
+#ifdef LEFT_AT_ONCE
+       part[w] = 0
+#endif
+     }
   :: atomic {      /* ends what runs of it here */
        ACTS(w) && part[w] != 0 && stage[part[w]] == OVER && on_node[w] != 0 -> on_node[w] = 0
      }

@@ -65,6 +65,8 @@ struct GangMember {
   // Of the head: the command has failed, and the others are asked whether they live. Of another: it
   // has said so since.
   bool lives = false;
+  // With `end`: it was told to end, has saved its state, and can go on from there.
+  bool saved = false;
   auto operator<=>(const GangMember&) const = default;
 };
 
@@ -77,6 +79,10 @@ struct Gang {
 
   // The command has failed, and who has not said since that it lives is awaited.
   [[nodiscard]] bool asks() const { return members.front().lives; }
+  // A member has saved its state: the others are to do the same, and end.
+  [[nodiscard]] bool is_saved() const {
+    return std::any_of(members.begin(), members.end(), [](const GangMember& m) { return m.saved; });
+  }
   [[nodiscard]] bool all_live() const {
     return std::all_of(members.begin(), members.end(), [](const GangMember& m) { return m.lives; });
   }
@@ -90,13 +96,17 @@ struct GangWord {
     confirmed,  // it has its whole node
     declined,   // it cannot have it: the attempt is given back unstarted, by rank 0 for others that
                 // do not confirm (`rank`); who is declined is free only by its own next word
-    ended,      // `launch: all`: the command has ended here, with `outcome`
+    ended,      // `launch: all`: the command has ended here, with `outcome`; the head says so when
+                // it has saved its state
     lives,      // of the head: it has failed, do the others live; of another: it does
+    leaves,     // it cannot go on: the attempt ends by that, and is over. What runs of it here is
+                // ended next; until `left` it is part of it
     left        // nothing of it runs here any more, and the node is free
   };
   ClaimToken token;
   What what = What::confirmed;
   Outcome outcome;         // ended
+  bool saved = false;      // ended: as GangMember::saved
   std::uint16_t port = 0;  // of the head, with its confirmation or its start; 0: as before
   std::vector<std::uint32_t> silent;  // ranks, with `declined` of the head
 };

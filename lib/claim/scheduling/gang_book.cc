@@ -82,11 +82,14 @@ void GangBook::set_port(const GangName& name, std::uint16_t port) {
   if (Gang* gang = open(name); gang != nullptr) gang->port = port;
 }
 
-void GangBook::note_end(const GangName& name, std::uint32_t rank, const Outcome& outcome) {
+void GangBook::note_end(const GangName& name, std::uint32_t rank, const Outcome& outcome,
+                        bool saved) {
   Gang* gang = open(name);
   if (gang == nullptr || gang->stage == GangStage::over) return;
-  gang->members[rank].end = outcome;
   concerned_.insert(gang->members.front().worker);
+  if (saved && !gang->is_saved()) tell(*gang);
+  gang->members[rank].end = outcome;
+  gang->members[rank].saved = saved;
 }
 
 void GangBook::note_life(const GangName& name, std::uint32_t rank) {

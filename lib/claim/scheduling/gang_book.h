@@ -32,7 +32,7 @@ class GangBook {
   // What a member says, by its rank.
   void confirm(const GangName& name, std::uint32_t rank);
   void set_port(const GangName& name, std::uint16_t port);
-  void note_end(const GangName& name, std::uint32_t rank, const Outcome& outcome);
+  void note_end(const GangName& name, std::uint32_t rank, const Outcome& outcome, bool saved);
   // The command has failed (rank 0), or the member lives after it has; else it says nothing.
   void note_life(const GangName& name, std::uint32_t rank);
   // It is no longer part of it. When nobody is, the record goes. Precondition: the gang is over.

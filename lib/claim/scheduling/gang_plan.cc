@@ -17,6 +17,11 @@ WallTime moment(std::uint64_t free_at, WallTime now) {
   return std::max(now, std::min(kNever, WallTime(static_cast<std::int64_t>(free_at))));
 }
 
+bool is_overdue(std::uint64_t free_at, WallTime now) {
+  if (free_at == NodePlace::kOffered || free_at == NodePlace::kUnknown) return false;
+  return WallTime(static_cast<std::int64_t>(free_at)) < now;
+}
+
 bool is_ready(State& state, std::uint64_t job) {
   const auto found = state.job(job);
   return found && found->state == JobState::ready;
@@ -64,28 +69,52 @@ bool GangPlan::fill(std::vector<Node>& nodes, const JobClass& job_class, std::ui
   const std::chrono::seconds least = least_time(job_class.need);
   WallTime start = asker_.now;  // when all of them are free
   WallTime shortest = kNever;
-  state_.reader().scan_prefix(Key(Table::node, asker_.group), [&](const store::Entry& e) {
+  for (std::size_t place = 0; nodes.size() < most; ++place) {
+    const Listed* node = listed(place, latest, most - nodes.size());
+    if (node == nullptr) break;
+    if (!takes(node->worker) || !could_be_part(job_class, node->whole)) continue;
+    if (!names.insert(node->name).second) continue;
+    const WallTime ends = node->ends_at;
+    nodes.push_back({node->worker, node->free_at, node->name, ends});
+    start = std::max(start, node->from);
+    if (ends != WallTime{}) shortest = std::min(shortest, ends);
+    if (shortest < start + least) shortest = drop_what_ends_before(start + least, nodes, names);
+  }
+  return nodes.size() == most;
+}
+
+const GangPlan::Listed* GangPlan::listed(std::size_t place, std::uint64_t latest,
+                                         std::size_t ahead) {
+  if (place >= list_.size() && !read_all_) read_list(latest, ahead);
+  return place < list_.size() && list_[place].free_at <= latest ? &list_[place] : nullptr;
+}
+
+void GangPlan::read_list(std::uint64_t latest, std::size_t most) {
+  const Key all(Table::node, asker_.group);
+  const std::string from = std::exchange(next_, {});
+  state_.reader().scan(from.empty() ? std::string_view(all) : from, [&](const store::Entry& e) {
+    if (!e.key.starts_with(all)) return false;
     const auto node = node_in(e.key);
-    if (!node) state_.damaged(e.key);
-    if (!node || nodes.size() == most || node->place.free_at > latest) return false;
-    if (!takes(node->worker)) return true;
+    if (!node) {
+      state_.damaged(e.key);
+      return false;
+    }
+    if (most-- == 0 || node->place.free_at > latest) {
+      next_ = e.key;
+      return false;
+    }
     const auto worker = state_.worker(node->worker);
     if (!worker) {
       state_.damaged(Key(Table::worker, raw(node->worker)));
       return false;
     }
-    const WallTime from = moment(node->place.free_at, asker_.now);
-    if (!could_be_part(job_class, whole_offer(worker->info, from))) return true;
-    std::string name = name_of_node(worker->info);
-    if (!names.insert(name).second) return true;
-    const WallTime ends = worker->info.ends_at;
-    nodes.push_back({node->worker, node->place.free_at, std::move(name), ends});
-    start = std::max(start, from);
-    if (ends != WallTime{}) shortest = std::min(shortest, ends);
-    if (shortest < start + least) shortest = drop_what_ends_before(start + least, nodes, names);
+    const claim::WorkerInfo& info = worker->info;
+    const WallTime free = moment(node->place.free_at, asker_.now);
+    list_.push_back({node->worker, node->place.free_at, free, whole_offer(info, free),
+                     name_of_node(info), info.ends_at});
     return true;
   });
-  return nodes.size() == most;
+  read_all_ = next_.empty();
 }
 
 bool GangPlan::begins(const JobClass& job_class, std::uint32_t number, std::uint64_t job,
@@ -100,7 +129,7 @@ bool GangPlan::begins(const JobClass& job_class, std::uint32_t number, std::uint
   auto kept = could_keep(job_class, number, job, found);
   const std::uint32_t lacks = job_class.need.nodes - found;
   if (!waits_ || lacks < waits_->lacks) waits_ = {found, lacks};
-  if (!kept || is_kept_elsewhere(kept->keep)) return false;
+  if (!kept || is_kept_elsewhere(*kept)) return false;
   kept_ = std::move(kept);
   ++revision_;
   first_waits_ = true;
@@ -144,18 +173,24 @@ std::optional<GangPlan::Kept> GangPlan::could_keep(const JobClass& job_class, st
   const bool enough = fill(nodes, job_class, NodePlace::kUnknown, anybody);
   found = static_cast<std::uint32_t>(nodes.size());
   if (!enough) return std::nullopt;
-  Kept kept{{job, number, nodes.back().free_at}, {}};
-  for (const Node& n : nodes) kept.workers.insert(n.worker);
+  Kept kept{{job, number, nodes.back().free_at}, {}, false};
+  for (const Node& n : nodes) {
+    kept.workers.insert(n.worker);
+    kept.overdue = kept.overdue || is_overdue(n.free_at, asker_.now);
+  }
   return kept;
 }
 
-bool GangPlan::is_kept_elsewhere(const Keep& keep) {
-  const auto keeper = keeper_of(state_, keep.job);
+// What runs for longer than was expected promises nothing, so the job goes nowhere for its sake.
+// Nor does it go away from where that happens: there it has its turn when that ends, and elsewhere
+// the same may come.
+bool GangPlan::is_kept_elsewhere(const Kept& kept) {
+  const auto keeper = keeper_of(state_, kept.keep.job);
   if (!keeper || *keeper == asker_.group) return false;
+  if (kept.overdue || kept.keep.until == NodePlace::kUnknown) return true;
   const auto there = keep_of(state_, *keeper);
-  if (!there || there->until == NodePlace::kUnknown) return keep.until == NodePlace::kUnknown;
-  return keep.until == NodePlace::kUnknown ||
-         moment(keep.until, asker_.now) + kTakesOver >= moment(there->until, asker_.now);
+  if (!there || there->until == NodePlace::kUnknown) return false;
+  return moment(kept.keep.until, asker_.now) + kTakesOver >= moment(there->until, asker_.now);
 }
 
 bool GangPlan::settle(bool looked_at_all) {

@@ -73,9 +73,23 @@ class GangPlan {
   struct Kept {
     Keep keep;
     std::set<WorkerEpoch> workers;
+    bool overdue = false;  // a node of it was expected to be free before now
+  };
+  // A node of the group, read once for all that waits.
+  struct Listed {
+    WorkerEpoch worker{};
+    std::uint64_t free_at = 0;
+    WallTime from{};  // the same as a moment, now at the earliest
+    Offer whole;
+    std::string name;
+    WallTime ends_at{};
   };
   using Takes = std::function<bool(WorkerEpoch)>;
 
+  // The node at that place of the group's list, when it is free at `latest`; else, and behind the
+  // last one, null. Valid until the next call.
+  const Listed* listed(std::size_t place, std::uint64_t latest, std::size_t ahead);
+  void read_list(std::uint64_t latest, std::size_t most);
   // Fills `nodes` up to as many as the job needs with those of the group that could be part of it
   // and are free at `latest`, in the order of the list; of workers that `takes` accepts, no two of
   // one name, and none whose time ends too early for a start when the last of them is free. Whether
@@ -89,13 +103,16 @@ class GangPlan {
                                  std::uint32_t& found);
   bool can_start(const JobClass& job_class);
   [[nodiscard]] bool ends_in_time(std::chrono::seconds runtime) const;
-  [[nodiscard]] bool is_kept_elsewhere(const Keep& keep);
+  [[nodiscard]] bool is_kept_elsewhere(const Kept& kept);
   void look_at_what_is_kept(std::uint64_t job);
 
   Transaction& tx_;
   State& state_;
   Asker asker_;
   const Offer& offer_;
+  std::vector<Listed> list_;
+  std::string next_;  // the first of the list's keys that is not read; empty: none is
+  bool read_all_ = false;
   bool looked_ = false;
   std::optional<WaitingGang> waits_;
   bool first_waits_ = false;  // `kept_` is of this exchange: it writes it

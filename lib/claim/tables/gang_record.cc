@@ -11,12 +11,14 @@ constexpr unsigned kHasConfirmed = 1;
 constexpr unsigned kHasLeft = 2;
 constexpr unsigned kHasEnd = 4;
 constexpr unsigned kLives = 8;
-constexpr unsigned kAll = kHasConfirmed | kHasLeft | kHasEnd | kLives;
+constexpr unsigned kSaved = 16;
+constexpr unsigned kAll = kHasConfirmed | kHasLeft | kHasEnd | kLives | kSaved;
 
 void put_member(Encoder& out, const GangMember& m) {
   out.varint(raw(m.worker)).text(m.node);
   out.u8(static_cast<std::uint8_t>((m.confirmed ? kHasConfirmed : 0U) | (m.left ? kHasLeft : 0U) |
-                                   (m.end ? kHasEnd : 0U) | (m.lives ? kLives : 0U)));
+                                   (m.end ? kHasEnd : 0U) | (m.lives ? kLives : 0U) |
+                                   (m.saved ? kSaved : 0U)));
   if (!m.end) return;
   Job job;  // of which only this is kept
   job.outcome = *m.end;
@@ -30,12 +32,13 @@ bool take_member(Decoder& in, GangMember& m) {
   m.confirmed = (is & kHasConfirmed) != 0;
   m.left = (is & kHasLeft) != 0;
   m.lives = (is & kLives) != 0;
+  m.saved = (is & kSaved) != 0;
   if ((is & kHasEnd) != 0) {
     const auto job = decode_job(in.text());
     if (!job) return false;
     m.end = job->outcome;
   }
-  return in.ok() && is <= kAll;
+  return in.ok() && is <= kAll && (!m.saved || m.end);
 }
 
 }  // namespace

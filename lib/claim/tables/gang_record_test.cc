@@ -17,6 +17,7 @@ Gang gang_of_two() {
   end.cause = EndCause::exited;
   end.exit_code = 3;
   gang.members[1].end = end;
+  gang.members[1].saved = true;
   return gang;
 }
 
@@ -36,6 +37,22 @@ TEST(GangRecord, is_no_gang_where_it_is_cut_off_or_goes_on) {
     EXPECT_FALSE(decode_gang(key, whole.substr(0, n)).has_value()) << n;
   EXPECT_FALSE(decode_gang(key, whole + "x").has_value());
   EXPECT_FALSE(decode_gang(Key(Table::gang, 7), whole).has_value());
+}
+
+TEST(GangRecord, of_a_gang_in_which_nothing_was_saved_is_as_it_was_before_that_could_be) {
+  Gang gang = gang_of_two();
+  gang.members[1].saved = false;
+  gang.members[1].end.reset();
+  const std::string bytes = encode(GangRecord{gang, 120});
+  // Worker, length and letters of its node, and what holds of it: confirmed, lives; left.
+  EXPECT_TRUE(bytes.ends_with(std::string("\x05\x02n1\x09\x06\x02n2\x03", 10)));
+}
+
+TEST(GangRecord, has_no_member_that_saved_and_has_not_ended) {
+  Gang gang = gang_of_two();
+  gang.members[0].saved = true;
+  const Key key = gang_key(name_of(gang.token));
+  EXPECT_FALSE(decode_gang(key, encode(GangRecord{gang, 120})).has_value());
 }
 
 TEST(GangRecord, nodes_are_listed_by_group_and_then_by_when_they_are_free) {

@@ -116,6 +116,29 @@ TEST(Backfill, a_job_that_waits_in_one_group_holds_no_nodes_of_another_that_is_n
   EXPECT_FALSE(t.keep("a").has_value());
 }
 
+TEST(Backfill, a_job_goes_nowhere_for_nodes_that_should_have_been_free_and_are_not) {
+  Waiting t;
+  (void)t.wf.ask(t.free);
+  ASSERT_TRUE(t.keep("a").has_value());
+  const WorkerEpoch b1 = t.wf.join_group("b");
+  (void)t.wf.busy(b1, seconds(20));
+  const WorkerEpoch b2 = t.wf.join_group("b");
+  EXPECT_FALSE(t.wf.ask(b2, kNoon + seconds(30)).reserved) << "who knows when that ends";
+  EXPECT_FALSE(t.keep("b").has_value());
+}
+
+TEST(Backfill, a_job_goes_nowhere_from_nodes_that_should_have_been_free_and_are_not) {
+  Waiting t;
+  (void)t.wf.ask(t.free);
+  ASSERT_TRUE(t.keep("a").has_value());
+  const WallTime late = kNoon + seconds(5000);
+  const WorkerEpoch b1 = t.wf.join_group("b");
+  (void)t.wf.busy(b1, seconds(20), late);
+  const WorkerEpoch b2 = t.wf.join_group("b");
+  EXPECT_FALSE(t.wf.ask(b2, late).reserved) << "it has its turn when that ends";
+  EXPECT_TRUE(t.keep("a").has_value());
+}
+
 TEST(Backfill, a_later_job_of_several_nodes_starts_only_where_it_ends_in_time) {
   for (const bool in_time : {true, false}) {
     GangWorkflow wf(Jobs{{3, 2}, {2, 1, seconds(in_time ? 50 : 500)}});

@@ -127,6 +127,59 @@ TEST(Gang, asks_its_members_whether_they_live_when_the_head_says_that_it_has_fai
   ASSERT_TRUE(f.wf.finish(f.head, f.gang.token).ok());
 }
 
+TEST(Gang, is_over_when_a_member_leaves_which_stays_part_of_it_until_it_has_left) {
+  Formed f;
+  f.wf.run(f.gang);
+  const Answer said = f.wf.word(f.workers[0], f.gang.token, Word::leaves);
+  EXPECT_EQ(f.wf.state(1), JobState::ready);
+  EXPECT_EQ(f.wf.job(1).stopped, 1U);
+  ASSERT_TRUE(said.gang.has_value()) << "whoever comes after it knows what to look for";
+  EXPECT_EQ(said.gang->gang.stage, GangStage::over);
+  EXPECT_TRUE(f.wf.ask(f.workers[0]).grants.empty());
+  EXPECT_FALSE(f.wf.word(f.workers[0], f.gang.token, Word::leaves).gang->gang.members[1].left);
+  EXPECT_FALSE(f.wf.word(f.workers[0], f.gang.token, Word::left).gang.has_value());
+  EXPECT_EQ(f.wf.state(1), JobState::ready);
+}
+
+TEST(Gang, its_head_may_leave_and_be_granted_the_next_attempt_by_the_same_exchange) {
+  for (const Word what : {Word::left, Word::leaves}) {
+    Formed f;
+    f.wf.run(f.gang);
+    for (const WorkerEpoch fresh : f.wf.join_all("a", 2)) (void)f.wf.ask(fresh);
+    Exchange e = f.wf.words(f.head);
+    GangWord word;
+    word.token = f.gang.token;
+    word.what = what;
+    e.gang.push_back(word);
+    e.offer = f.wf.free_node();
+    const Answer answer = f.wf.told(e);
+    ASSERT_TRUE(answer.gang.has_value());
+    EXPECT_EQ(answer.grants.size(), what == Word::left ? 1U : 0U);
+    EXPECT_EQ(State(f.wf.tx).lease(f.head)->held.size(), answer.grants.size());
+  }
+}
+
+TEST(Gang, tells_all_when_the_first_has_saved_its_state) {
+  Formed f;
+  f.wf.run(f.gang);
+  const auto saved = [&](WorkerEpoch worker) {
+    Exchange e = f.wf.words(worker);
+    GangWord word;
+    word.token = f.gang.token;
+    word.what = Word::ended;
+    word.outcome.cause = EndCause::exited;
+    word.outcome.exit_code = 99;
+    word.saved = true;
+    e.gang.push_back(word);
+    return f.wf.told(e);
+  };
+  EXPECT_FALSE(f.part(f.head)->gang.is_saved());
+  EXPECT_EQ(saved(f.workers[0]).concerned, (std::vector{f.workers[1], f.head}));
+  EXPECT_TRUE(f.part(f.head)->gang.is_saved());
+  EXPECT_EQ(saved(f.workers[1]).concerned, std::vector{f.head}) << "all others know";
+  EXPECT_EQ(saved(f.head).gang->gang.members[0].saved, true);
+}
+
 TEST(Gang, is_given_back_unstarted_by_a_member_that_declines_or_leaves) {
   for (const bool leaves : {false, true}) {
     Formed f;

@@ -8,8 +8,10 @@
 namespace torc::claim {
 namespace {
 
-// Ends the attempt whose gang is not over by what `rule` makes of its job.
-void end_attempt(Ledger& ledger, const GangName& name, const JobRule& rule) {
+// Ends the attempt whose gang is not over by what `rule` makes of its job. What a worker holds that
+// speaks is changed here, since this very exchange may grant it the job again.
+void end_attempt(Ledger& ledger, Lease& lease, WorkerEpoch worker, const JobRule& rule) {
+  const GangName name = *lease.gang;
   State& state = ledger.state();
   const auto job = state.record(name.job);
   if (!job || !is_live(job->state) || job->claim != name.claim)
@@ -17,7 +19,12 @@ void end_attempt(Ledger& ledger, const GangName& name, const JobRule& rule) {
   const auto after = rule(name.job, *job);
   if (!after || is_live(after->state)) return state.damaged(gang_key(name));
   ledger.change(name.job, *job, *after);
-  if (after->revoked == Revoked::no) ledger.take_from(job->worker, name.job);
+  if (after->revoked != Revoked::no) return;
+  if (job->worker == worker) {
+    std::erase(lease.held, name.job);
+  } else {
+    ledger.take_from(job->worker, name.job);
+  }
 }
 
 // When the nodes of a job that takes so long are free again, as NodePlace::free_at.
@@ -61,10 +68,13 @@ class Words {
         leave();
         break;
       case GangWord::What::ended:
-        if (stage == GangStage::running) gangs_.note_end(name, rank, word.outcome);
+        if (stage == GangStage::running) gangs_.note_end(name, rank, word.outcome, word.saved);
         break;
       case GangWord::What::lives:
         gangs_.note_life(name, rank);
+        break;
+      case GangWord::What::leaves:
+        end_gang(ledger_, lease_, request_.worker, rule());
         break;
       case GangWord::What::left:
         leave();
@@ -72,10 +82,8 @@ class Words {
     }
   }
 
-  void leave() {
-    leave_gang(ledger_, lease_, request_.worker,
-               given_back(ledger_, lease_, request_.worker, request_.now));
-  }
+  JobRule rule() { return given_back(ledger_, lease_, request_.worker, request_.now); }
+  void leave() { leave_gang(ledger_, lease_, request_.worker, rule()); }
 
   Ledger& ledger_;
   GangBook& gangs_;
@@ -130,13 +138,18 @@ JobRule given_back(Ledger& ledger, const Lease& lease, WorkerEpoch worker, WallT
   };
 }
 
+void end_gang(Ledger& ledger, Lease& lease, WorkerEpoch worker, const JobRule& rule) {
+  if (!lease.gang) return;
+  const Gang* gang = ledger.gangs().find(*lease.gang);
+  if (gang == nullptr) return ledger.state().damaged(gang_key(*lease.gang));
+  if (gang->stage != GangStage::over) end_attempt(ledger, lease, worker, rule);
+}
+
 void leave_gang(Ledger& ledger, Lease& lease, WorkerEpoch worker, const JobRule& rule) {
   if (!lease.gang) return;
+  end_gang(ledger, lease, worker, rule);
   const GangName name = *std::exchange(lease.gang, std::nullopt);
-  const Gang* gang = ledger.gangs().find(name);
-  if (gang == nullptr) return ledger.state().damaged(gang_key(name));
-  if (gang->stage != GangStage::over) end_attempt(ledger, name, rule);
-  ledger.gangs().leave(name, worker);
+  if (ledger.gangs().find(name) != nullptr) ledger.gangs().leave(name, worker);
 }
 
 }  // namespace torc::claim

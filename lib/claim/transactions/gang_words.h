@@ -29,8 +29,10 @@ using JobRule = std::function<std::optional<Job>(std::uint64_t id, const Job& jo
 // so only the head itself knows: the attempt, by whose number its files are named, is used up.
 [[nodiscard]] JobRule given_back(Ledger& ledger, const Lease& lease, WorkerEpoch worker,
                                  WallTime now);
-// The worker is no longer part of its gang; if that was not over, its attempt ends by `rule`. To be
-// called when what the worker itself held was dealt with.
+// If the worker's gang is not over, its attempt ends by `rule`; the worker stays part of it.
+void end_gang(Ledger& ledger, Lease& lease, WorkerEpoch worker, const JobRule& rule);
+// The same, and the worker is no longer part of it. To be called when what the worker itself held
+// was dealt with.
 void leave_gang(Ledger& ledger, Lease& lease, WorkerEpoch worker, const JobRule& rule);
 
 }  // namespace torc::claim

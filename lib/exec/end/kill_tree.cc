@@ -1,5 +1,6 @@
 #include "lib/exec/end/kill_tree.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -232,13 +233,19 @@ Tagged alive(const Tagged& tagged, const std::string& proc) {
   return left;
 }
 
-// One pass over all processes; nullopt: they cannot be listed, or not all are shown.
-std::optional<std::vector<pid_t>> everybody(const std::string& proc) {
-  auto all = numbers_in(proc);
-  // The first process of a namespace is always there. Where it is not listed (hidepid) others of
-  // other users are not either, nor those of this user that are not dumpable.
-  if (all && std::find(all->begin(), all->end(), 1) == all->end()) return std::nullopt;
-  return all;
+// The first process of a namespace is always there. Where it is not listed (hidepid) others of
+// other users are not either, nor those of this user that are not dumpable.
+bool shows_all(const std::vector<pid_t>& listed) {
+  return std::find(listed.begin(), listed.end(), 1) != listed.end();
+}
+
+// It is listed, and all of it is kept from this process (the lesser hidepid). What is wrong with it
+// otherwise may pass.
+bool is_hidden(pid_t pid, const std::string& proc) {
+  const int fd = open((proc + "/" + std::to_string(pid) + "/stat").c_str(), O_RDONLY | O_CLOEXEC);
+  const int error = errno;
+  if (fd >= 0) close(fd);
+  return fd < 0 && (error == EACCES || error == EPERM);
 }
 
 }  // namespace
@@ -256,16 +263,21 @@ Leftovers kill_tagged(const std::vector<std::string>& tags, const Origin& origin
   if (has_all(*own, tags)) return Leftovers::some;
   Tagged told;
   bool complete = true;
+  bool hidden = false;
   int looks_again = kMostLooksAgain;  // one may be in the middle of an execution, or just ending
   for (bool any_new = true; any_new || (!complete && looks_again-- > 0);) {
     if (!any_new) nanosleep(&kPause, nullptr);
     any_new = false;
-    complete = true;
-    const auto all = everybody(proc);
-    if (!all) complete = false;
+    const auto all = numbers_in(proc);
+    complete = all.has_value();
+    hidden = all && !shows_all(*all);
     AllLooked looked;
-    for (const pid_t pid : all ? *all : numbers_in(proc).value_or(std::vector<pid_t>())) {
+    for (const pid_t pid : all.value_or(std::vector<pid_t>())) {
       const auto stat = read_stat(pid, proc);
+      if (!stat && is_hidden(pid, proc)) {
+        hidden = true;
+        continue;
+      }
       if (!stat) {
         complete = complete && is_free(pid);
         continue;
@@ -287,7 +299,8 @@ Leftovers kill_tagged(const std::vector<std::string>& tags, const Origin& origin
   for (int naps = 0; naps < kMostNaps && !(told = alive(told, proc)).empty(); ++naps)
     nanosleep(&kNap, nullptr);
   if (!told.empty()) return Leftovers::some;
-  return complete ? Leftovers::none : Leftovers::unknown;
+  if (!complete) return Leftovers::unknown;
+  return hidden ? Leftovers::hidden : Leftovers::none;
 }
 
 }  // namespace torc::exec

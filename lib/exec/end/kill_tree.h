@@ -12,8 +12,9 @@
 namespace torc::exec {
 
 // What is left, as far as it was seen. `none` is only said when everything was looked at that could
-// have been one.
-enum class Leftovers : std::uint8_t { none, some, unknown };
+// have been one; `hidden` when that holds of all that /proc shows, and it shows not all (hidepid):
+// looking again tells no more.
+enum class Leftovers : std::uint8_t { none, some, unknown, hidden };
 
 // SIGKILL to every process below `top`, not to `top` itself, again and again until no new one is
 // found. Processes that have left their sessions are found too, as long as `top` or a process
@@ -29,12 +30,13 @@ Leftovers kill_below(pid_t top);
 // was killed together with its watchdog, and for what launchers started on this node for a job of
 // several. What is older than that is none of it.
 //
-// `unknown` where one may have been missed: the processes cannot be listed, some are hidden
-// (hidepid), or there is one that may have come from there, and names another allocation (below) or
-// is of this user with an environment that cannot be read (a set-user-ID program, one that is not
-// dumpable). It has not where it, or one above it, is a child of a process that is older than the
-// worker and was not above it: only who was can have adopted what it left. Those of other users are
-// not counted. `some` also when this process has all the variables itself: then nothing is killed.
+// `unknown` where one may have been missed: the processes cannot be listed, or there is one that
+// may have come from there, and names another allocation (below) or is of this user with an
+// environment that cannot be read (a set-user-ID program, one that is not dumpable). It has not
+// where it, or one above it, is a child of a process that is older than the worker and was not
+// above it: only who was can have adopted what it left. Those of other users are not counted.
+// `hidden`: those of other users are, and of this one's those that are not dumpable. `some` also
+// when this process has all the variables itself: then nothing is killed.
 struct Origin {
   std::uint64_t start = 0;           // of the process that has gone, see ProcessIdentity
   std::vector<std::uint64_t> above;  // ancestors_of() it; empty: not known

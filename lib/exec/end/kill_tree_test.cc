@@ -17,6 +17,7 @@ int number(Leftovers left) {
 }
 constexpr int kNone = static_cast<int>(Leftovers::none);
 constexpr int kUnknownLeftovers = static_cast<int>(Leftovers::unknown);
+constexpr int kHiddenLeftovers = static_cast<int>(Leftovers::hidden);
 
 TEST(KillTagged, ends_those_that_have_all_tags_and_no_others) {
   const Sleeper tagged({kTags[0], "A=b", kTags[1]});
@@ -247,7 +248,7 @@ TEST(KillTagged, processes_of_other_users_are_theirs) {
             kNone);
 }
 
-TEST(KillTagged, where_processes_are_hidden_nobody_knows_what_is_left) {
+TEST(KillTagged, where_processes_are_hidden_what_is_seen_is_ended_and_nobody_knows_of_the_rest) {
   if (geteuid() != 0) GTEST_SKIP() << "another user, and a /proc with hidepid, need root";
   for (const char* hidden : {"hidepid=1", "hidepid=2"}) {
     EXPECT_EQ(
@@ -260,7 +261,7 @@ TEST(KillTagged, where_processes_are_hidden_nobody_knows_what_is_left) {
                          return tagged.lives() ? 95 : seen;  // what is seen is ended
                        });
                      }),
-        kUnknownLeftovers)
+        kHiddenLeftovers)
         << hidden;
   }
 }

@@ -15,6 +15,7 @@
 #include "lib/base/file/beneath.h"
 #include "lib/base/text/quote.h"
 #include "lib/exec/start/command.h"
+#include "lib/slurm/short_host_list.h"
 #include "lib/slurm/job_share.h"
 #include "lib/spec/text/command_line.h"
 #include "lib/worker/jobs/gang_tag.h"
@@ -126,14 +127,15 @@ GangVariables gang_variables(const claim::GangPart& part, const GangTerms& terms
   const std::uint32_t slots = slots_of(terms);
   const Paths paths = paths_of(part, terms);
   GangVariables all;
-  all.own = {fmt::format("TORC_NODELIST={}", fmt::join(nodes, ",")),
-             fmt::format("TORC_NUM_NODES={}", nodes.size()),
+  all.own = {fmt::format("TORC_NUM_NODES={}", nodes.size()),
              fmt::format("TORC_HEAD_NODE={}", nodes.empty() ? "" : nodes.front()),
              fmt::format("TORC_NODE_RANK={}", part.rank),
              fmt::format("TORC_HOSTFILE={}", paths.hosts),
              fmt::format("TORC_HOSTFILE_OPENMPI={}", paths.openmpi),
              fmt::format("TORC_HOSTFILE_MPICH={}", paths.mpich),
              fmt::format("{}={}", kGangVariable, gang_tag(part.gang.token))};
+  std::string list = fmt::format("TORC_NODELIST={}", fmt::join(nodes, ","));
+  if (list.size() <= slurm::kLongestWord) all.own.push_back(std::move(list));
   if (terms.launch.on == spec::LaunchOn::all) {
     all.unless_set.push_back(fmt::format("MASTER_ADDR={}", nodes.empty() ? "" : nodes.front()));
     if (part.gang.port != 0)
@@ -170,6 +172,14 @@ bool is_step(const std::string& line, const spec::Launch& launch, spec::Executio
          launch.on == spec::LaunchOn::automatic && !spec::is_launcher(spec::program_of(line));
 }
 
+// srun takes a word with a slash for a file. The line is one word, too, with what the job runs.
+std::string list_for_step(const std::vector<std::string>& nodes, const claim::GangPart& part,
+                          const GangTerms& terms) {
+  std::string list = fmt::format("{}", fmt::join(nodes, ","));
+  if (list.size() <= slurm::kLongestWord / 2) return list;
+  return shell_word(paths_of(part, terms).hosts);
+}
+
 // --wait=0: where a site has a WaitTime the others would be killed when the first one ends.
 std::string step_line(const std::string& line, const claim::GangPart& part, const GangTerms& terms,
                       const std::string& stem, const std::string& mpi, bool binds) {
@@ -179,7 +189,7 @@ std::string step_line(const std::string& line, const claim::GangPart& part, cons
   std::string text = fmt::format(
       "exec srun --nodes={} --ntasks={} --ntasks-per-node={} --nodelist={} --cpus-per-task={} "
       "--overlap --mem={} --job-name={} --kill-on-bad-exit=1 --wait=0 --input=none --export=ALL",
-      nodes.size(), nodes.size() * tasks, tasks, fmt::join(nodes, ","),
+      nodes.size(), nodes.size() * tasks, tasks, list_for_step(nodes, part, terms),
       std::max(terms.cpus / tasks, 1U),
       terms.memory == ByteCount{}
           ? "0"

@@ -48,7 +48,8 @@ Result<void> write_gang_files(const std::vector<GangFile>& files, const exec::Ou
 
 // Each "NAME=value". None is in two of the lists.
 struct GangVariables {
-  // What torc says, whatever else says so.
+  // What torc says, whatever else says so. Without TORC_NODELIST where that is too long for a
+  // variable.
   std::vector<std::string> own;
   // Of Slurm: instead of what it said to the worker, unless the workflow or the job set them.
   std::vector<std::string> slurm;

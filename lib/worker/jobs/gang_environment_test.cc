@@ -1,6 +1,8 @@
 #include "lib/worker/jobs/gang_environment.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -10,6 +12,10 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <string>
+#include <vector>
+
+#include "lib/slurm/short_host_list.h"
 
 namespace torc::worker {
 namespace {
@@ -228,6 +234,48 @@ TEST_F(GangFiles, below_slurm_the_agent_makes_a_step_of_one_task) {
       output_of("SLURM_HOSTFILE=x " + (directory_ / "d/agent").string() + " n2 'a; b'");
   EXPECT_NE(out.find("[--nodelist=n2]\n"), std::string::npos) << out;
   EXPECT_NE(out.find("[/bin/sh]\n[-c]\n[a; b]\nhosts \n"), std::string::npos) << out;
+}
+
+// Whether the kernel takes this environment and these words.
+bool starts(const std::vector<std::string>& env, std::vector<std::string> words) {
+  const auto pointers = [](const std::vector<std::string>& all) {
+    std::vector<char*> found;
+    for (const std::string& one : all) found.push_back(const_cast<char*>(one.c_str()));  // NOLINT
+    found.push_back(nullptr);
+    return found;
+  };
+  const auto argv = pointers(words);
+  const auto envp = pointers(env);
+  pid_t pid = 0;
+  if (posix_spawn(&pid, words.front().c_str(), nullptr, nullptr, argv.data(), envp.data()) != 0)
+    return false;
+  int status = 1;
+  return waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+claim::GangPart part_of_thousands() {
+  claim::GangPart made = part(claim::kMostGangNodes);
+  for (std::size_t n = 0; n < made.gang.members.size(); ++n)
+    made.gang.members[n].node = fmt::format("node-of-a-rather-large-machine-{:05}", n);
+  return made;
+}
+
+TEST(GangEnvironment, of_thousands_of_nodes_with_long_names_lets_a_command_start) {
+  GangTerms in_slurm = terms();
+  in_slurm.in_slurm = true;
+  const claim::GangPart many = part_of_thousands();
+  const GangVariables all = gang_variables(many, in_slurm);
+  EXPECT_EQ(value(all.own, "TORC_NODELIST"), "none");
+  EXPECT_EQ(value(all.own, "TORC_NUM_NODES"), "4096");
+  EXPECT_EQ(value(all.slurm, "SLURM_JOB_NODELIST"), "node-of-a-rather-large-machine-[00000-04095]");
+  std::vector<std::string> env = all.own;
+  env.insert(env.end(), all.slurm.begin(), all.slurm.end());
+  env.insert(env.end(), all.unless_set.begin(), all.unless_set.end());
+  const std::string line = step_line("x", many, in_slurm, "7.2", "", false);
+  EXPECT_NE(line.find(" --nodelist=/s/7.2.d/hosts "), std::string::npos) << line.substr(0, 200);
+  EXPECT_TRUE(starts(env, {"/bin/sh", "-c", ": " + line}));
+  env.push_back("TORC_NODELIST=" + std::string(slurm::kLongestWord, 'n'));
+  EXPECT_FALSE(starts(env, {"/bin/sh", "-c", ":"})) << "or there is no need for all of this";
 }
 
 TEST(GangEnvironment, a_port_is_free) {

@@ -108,7 +108,7 @@ CommitReply StoreSide::commit(claim::Exchange words, Purpose purpose) {
     reply.gang_job.reset();
   }
   // The answer to a renewal is nobody's.
-  if (!reply.error && purpose == Purpose::exchange) told(reply.answer.gang);
+  if (!reply.error && purpose == Purpose::exchange) told(reply.answer.gang, true);
   return reply;
 }
 
@@ -137,13 +137,14 @@ StoreSide::Orders StoreSide::look_for_orders() {
         TORC_ASSIGN(auto part, claim::read_gang(reader, self_));
         const bool same = part ? told_ == part->gang : !told_;
         if (same) return {};
-        found.gang = Orders::Gang{reader.sequence(), {}, {}};
-        TORC_ASSIGN(found.gang->job, gang_job(reader, part));
-        found.gang->part = std::move(part);
+        found.gang = Orders::Gang{reader.sequence(), std::move(part), {}};
+        auto job = gang_job(reader, found.gang->part);
+        told(found.gang->part, job.ok());
+        if (job) found.gang->job = *std::move(job);
         return {};
       });
-  if (!seen) return {};
-  if (found.gang) told(found.gang->part);
+  // What cannot be read hides nothing that was: it is an error of the next exchange.
+  (void)seen;
   return found;
 }
 
@@ -163,11 +164,11 @@ Result<std::optional<ClaimedJob>> StoreSide::gang_job(const claim::Reader& reade
   return job;
 }
 
-void StoreSide::told(const std::optional<claim::GangPart>& part) {
+void StoreSide::told(const std::optional<claim::GangPart>& part, bool with_job) {
   told_.reset();
   if (!part) return;
   told_ = part->gang;
-  prepared_ = part->gang.token.claim;
+  if (with_job) prepared_ = part->gang.token.claim;
 }
 
 // A poll of this or another process of the node that only applied what was known already, or a

@@ -97,8 +97,8 @@ class StoreSide {
   // was, or there is nothing. Error corrupt: a job's recipe cannot be read.
   Result<std::optional<ClaimedJob>> gang_job(const claim::Reader& reader,
                                              const std::optional<claim::GangPart>& part);
-  // The machine was told so.
-  void told(const std::optional<claim::GangPart>& part);
+  // The machine was told so; `with_job`: and what gang_job() had of it.
+  void told(const std::optional<claim::GangPart>& part, bool with_job);
   void confirm() {
     lease_.pause_early(keeper_.pause_lead());
     lease_.renew(confirmed());

@@ -160,6 +160,19 @@ void conclude_suspects(const Step& s) {
   }
 }
 
+void count_start(const Step& s, const Running& job) {
+  State& w = s.w;
+  if (job.fault.blame == Blame::job) {
+    w.faulty_starts = 0;
+  } else if (++w.faulty_starts >= kMostFaults && !w.end) {
+    s.tell({.what = Notice::What::node_cannot_run,
+            .job = job.job.load,
+            .number = job.fault.os_errno,
+            .step = job.fault.step});
+    finish(s, WorkerEnd::broken);
+  }
+}
+
 void report_end(const Step& s, const Running& job, claim::Finished finished) {
   State& w = s.w;
   if (keep_gang_end(s, job, finished)) return;
@@ -187,15 +200,7 @@ void report_end(const Step& s, const Running& job, claim::Finished finished) {
     s.order(command::TellFailure{job.job.load, finished.outcome});
     tell_final(s, job, finished);
   }
-  if (job.fault.blame == Blame::job) {
-    w.faulty_starts = 0;
-  } else if (++w.faulty_starts >= kMostFaults && !w.end) {
-    s.tell({.what = Notice::What::node_cannot_run,
-            .job = job.job.load,
-            .number = job.fault.os_errno,
-            .step = job.fault.step});
-    finish(s, WorkerEnd::broken);
-  }
+  if (!job.of_gang) count_start(s, job);
   if (job.revoked || again) finished.signature.clear();
   w.talk.finishes.push_back(std::move(finished));
   if (!w.is_quiet()) return;

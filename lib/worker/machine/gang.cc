@@ -120,8 +120,8 @@ void confirm(const Step& s) {
 void show_life(const Step& s) {
   OwnGang& g = *s.w.gang;
   const claim::Gang& gang = g.gang();
-  if (g.is_head() || g.left || g.showed_life || gang.stage != GangStage::running || !gang.asks() ||
-      gang.members[g.part.rank].lives) {
+  if (g.is_head() || g.leaves || g.showed_life || gang.stage != GangStage::running ||
+      !gang.asks() || gang.members[g.part.rank].lives) {
     return;
   }
   g.showed_life = s.now;
@@ -158,7 +158,7 @@ void give_up(const Step& s) {
 
 bool starts_now(const State& w, BootTime now) {
   const OwnGang& g = *w.gang;
-  if (!g.job || !g.has_node || g.declined || g.left || g.run || g.ended_here) return false;
+  if (!g.job || !g.has_node || g.declined || g.leaves || g.run || g.ended_here) return false;
   if (w.phase == Phase::stopping || w.lease.paused || w.lease.fenced || now < w.no_start_before)
     return false;
   if (g.is_head()) return g.gang().stage == GangStage::complete;
@@ -178,15 +178,14 @@ void refuse_start(const Step& s, const event::StartAnswer& answer) {
   OwnGang& g = *w.gang;
   w.no_start_before = s.now + kFirstRetry;
   if (answer.what == event::StartAnswer::What::postponed) return;
-  if (g.refusals == 0) {
-    Notice notice{.what = Notice::What::cannot_start, .job = g.job->load, .text = answer.why};
-    if (answer.fault) {
-      notice.what = Notice::What::cannot_start_mount;
-      notice.step = answer.fault->step;
-      notice.number = answer.fault->os_errno;
-    }
-    s.tell(std::move(notice));
+  Notice notice{.what = Notice::What::cannot_start, .job = g.job->load, .text = answer.why};
+  if (answer.fault) {
+    notice.what = Notice::What::cannot_start_mount;
+    notice.step = answer.fault->step;
+    notice.number = answer.fault->os_errno;
   }
+  if (g.refusals == 0) s.tell(notice);
+  if (answer.fault) leave_dead_mount(s, notice);
   if (++g.refusals < kMostRefusals) return;
   if (g.is_head()) return decline(s, {});
   leave_gang_early(s);
@@ -257,14 +256,15 @@ void take_gang_start(const Step& s, const event::StartAnswer& answer) {
   auto node = w.running.extract(answer.run);
   Running started = std::move(node.mapped());
   const bool unknown = answer.fault && answer.fault->blame == Blame::unknown;
-  if (answer.what != event::StartAnswer::What::started || unknown) {
-    if (unknown) s.order(command::ForgetRun{answer.run});
+  const bool prevented = unknown && is_prevented_by_mount(s, g.token().job);
+  if (answer.what != event::StartAnswer::What::started || prevented) {
+    if (prevented) s.order(command::ForgetRun{answer.run});
     started.job = *g.job;
     release(w, started);
     return refuse_start(s, answer);
   }
   w.refused_starts = 0;
-  note_start(s, g.token().job);
+  if (!unknown) note_start(s, g.token().job);
   if (answer.fault) started.fault = *answer.fault;
   g.run = answer.run;
   ClaimedJob job = *std::exchange(g.job, std::nullopt);
@@ -303,7 +303,7 @@ std::optional<BootTime> gang_wake(const State& w, BootTime now) {
   }
   if (!g.has_node && !g.declined) by(g.since + kNodePatience);
   if (g.is_head() && !g.declined) by(g.since + gang_patience(w));
-  if (g.left) by(*g.left + kLeftPatience);
+  if (g.leaves) by(*g.leaves + kLeftPatience);
   if (g.is_head() && g.showed_life && !g.told_silent) by(*g.showed_life + kLifeUnusual);
   return at;
 }

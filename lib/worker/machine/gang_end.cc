@@ -1,8 +1,10 @@
 // How a worker's part in a job of several nodes ends. Whatever runs here is ended, and whatever
 // else of it is found on this node, before the worker says that it has left: then its node is free.
+#include <cerrno>
 #include <map>
 #include <utility>
 
+#include "lib/base/dead_mount.h"
 #include "lib/worker/machine/parts.h"
 
 namespace torc::worker {
@@ -20,6 +22,14 @@ void stop_here(const Step& s, std::chrono::nanoseconds lead) {
     s.order(command::StopRun{*g.run, std::min(lead, kGangLead)});
 }
 
+// Another node has saved its state: what runs here is told to do the same, and has all of its time
+// for that.
+void save_here(const Step& s) {
+  OwnGang& g = *s.w.gang;
+  if (g.run && !g.stopped && !std::exchange(g.saves, true))
+    s.order(command::StopRun{*g.run, term_lead(s.w)});
+}
+
 // Where the end of the head's command is kept.
 std::map<Run, Running>::iterator kept_end(State& w) {
   return std::find_if(w.running.begin(), w.running.end(),
@@ -30,27 +40,71 @@ bool ended_well(const claim::Outcome& o) {
   return o.cause == claim::EndCause::exited && o.exit_code == 0;
 }
 
-JobState state_of(const claim::Outcome& o, const Running& job) {
+// As Blame has it, which the other node alone knows.
+bool is_of_node(const claim::Outcome& o) {
+  if (o.cause != claim::EndCause::not_started) return false;
+  const int error = o.os_errno;
+  return o.fault != claim::StartFault::program || is_of_dead_mount(error) || error == ENOSPC ||
+         error == EDQUOT || error == EROFS;
+}
+
+// What the end of another node is to the job, as verdict() has it for one's own.
+JobState state_of(const State& w, const claim::Outcome& o, const Running& job) {
   const bool again = job.job.grant.stopped + 1 < claim::kMostStops;
   if (ended_well(o)) return JobState::completed;
   if (claim::is_interruption(o.cause)) return again ? JobState::ready : JobState::terminated;
-  return o.cause == claim::EndCause::timed_out ? JobState::terminated : JobState::failed;
+  if (o.cause == claim::EndCause::timed_out) return JobState::terminated;
+  const int code = job.job.checkpoint_exit_code;
+  const bool may_go_on = o.cause == claim::EndCause::exited && code != 0 && o.exit_code == code &&
+                         w.terms.in_allocation;
+  return again && (is_of_node(o) || may_go_on) ? JobState::ready : JobState::failed;
+}
+
+// Torc told it to end, which is no failure beside one that has saved its state.
+bool was_told(const claim::Outcome& o) {
+  return o.cause == claim::EndCause::timed_out || claim::is_interruption(o.cause);
 }
 
 // Of the other nodes, the first that failed.
 const claim::Outcome* first_failure(const claim::Gang& gang) {
   const claim::Outcome* first = nullptr;
   for (std::size_t rank = 1; rank < gang.members.size(); ++rank) {
-    const auto& end = gang.members[rank].end;
-    if (!end || ended_well(*end)) continue;
-    if (first == nullptr || end->ended_at < first->ended_at) first = &*end;
+    const claim::GangMember& m = gang.members[rank];
+    if (!m.end || m.saved || ended_well(*m.end)) continue;
+    if (first == nullptr || m.end->ended_at < first->ended_at) first = &*m.end;
   }
   return first;
+}
+
+// The end of the first that has saved its state, when none had failed by itself before; else null.
+const claim::Outcome* first_save(const claim::Gang& gang, const claim::Finished& head) {
+  const claim::Outcome* saved = nullptr;
+  const claim::Outcome* failed = nullptr;
+  const auto look_at = [&](const claim::Outcome& o, bool is_saved) {
+    if (!is_saved && (ended_well(o) || was_told(o))) return;
+    const claim::Outcome*& first = is_saved ? saved : failed;
+    if (first == nullptr || o.ended_at < first->ended_at) first = &o;
+  };
+  look_at(head.outcome, head.checkpointed);
+  for (std::size_t rank = 1; rank < gang.members.size(); ++rank) {
+    const claim::GangMember& m = gang.members[rank];
+    if (m.end) look_at(*m.end, m.saved);
+  }
+  return saved != nullptr && failed != nullptr && failed->ended_at < saved->ended_at ? nullptr
+                                                                                     : saved;
 }
 
 bool all_others_ended(const claim::Gang& gang) {
   return std::all_of(gang.members.begin() + 1, gang.members.end(),
                      [](const claim::GangMember& m) { return m.end.has_value(); });
+}
+
+claim::Finished end_of(const claim::Finished& head, const claim::Outcome& of, JobState state) {
+  claim::Finished whole = head;
+  whole.checkpointed = false;
+  whole.outcome = of;
+  whole.state = state;
+  return whole;
 }
 
 // What the command came to, on the head alone or on each node; nothing: that is not known yet.
@@ -59,24 +113,32 @@ std::optional<claim::Finished> whole_of(const Step& s, const Running& head) {
   OwnGang& g = *w.gang;
   const claim::Finished& own = *head.ended;
   if (!head.job.on_each_node || head.revoked) return own;
+  const bool hurries = w.phase == Phase::stopping;
+  const bool all_ended = all_others_ended(g.gang());
+  if (const claim::Outcome* saved = first_save(g.gang(), own)) {
+    if (!all_ended && !hurries) return std::nullopt;  // they save theirs, or are ended
+    claim::Finished whole = end_of(own, *saved, JobState::ready);
+    whole.checkpointed = true;
+    return whole;
+  }
   const bool first_ends = head.job.ends_with_first_failure;
   const claim::Outcome* other = first_failure(g.gang());
   // One that was ended for a failure elsewhere has not failed.
   const bool own_failed = !ended_well(own.outcome) && !(g.stopped && other != nullptr);
-  if (w.phase == Phase::stopping && own_failed) return own;
-  if (!all_others_ended(g.gang()) && !(first_ends && (own_failed || other != nullptr))) {
-    if (w.phase != Phase::stopping) return std::nullopt;
-    claim::Finished cut = own;  // it did not wait for the others
-    cut.outcome.cause = w.stop_cause;
-    cut.state = state_of(cut.outcome, head);
-    return cut;
+  if (hurries && own_failed) return own;
+  const bool own_first =
+      other == nullptr || (own_failed && own.outcome.ended_at <= other->ended_at);
+  const claim::Outcome& first = own_first ? own.outcome : *other;
+  // The time of all of them is up: one that takes longer may be saving its state.
+  const bool may_save =
+      head.job.checkpoint_exit_code != 0 && first.cause == claim::EndCause::timed_out;
+  if (!all_ended && (may_save || !(first_ends && (own_failed || other != nullptr)))) {
+    if (!hurries) return std::nullopt;
+    claim::Outcome cut = own.outcome;  // it did not wait for the others
+    cut.cause = w.stop_cause;
+    return end_of(own, cut, state_of(w, cut, head));
   }
-  if (other == nullptr || (own_failed && own.outcome.ended_at <= other->ended_at)) return own;
-  claim::Finished failed = own;
-  failed.checkpointed = false;
-  failed.outcome = *other;
-  failed.state = state_of(*other, head);
-  return failed;
+  return own_first ? own : end_of(own, first, state_of(w, first, head));
 }
 
 // A failure that the death of another node may explain: a rank that waits for a dead one may wait
@@ -132,7 +194,7 @@ void conclude_head(const Step& s, std::map<Run, Running>::iterator kept) {
     if (w.phase != Phase::stopping) return ask_who_lives(s, kept->second);
     // It has no time to find out: nobody can say that the failure is the job's own.
     whole->outcome.cause = w.stop_cause;
-    whole->state = state_of(whole->outcome, kept->second);
+    whole->state = state_of(w, whole->outcome, kept->second);
   }
   if (!recover_head(s, kept, *whole)) g.whole = std::move(whole);
 }
@@ -140,23 +202,31 @@ void conclude_head(const Step& s, std::map<Run, Running>::iterator kept) {
 void conclude_gang(const Step& s) {
   State& w = s.w;
   OwnGang& g = *w.gang;
-  if (!g.is_head() || g.whole || g.is_over()) return;
+  if (g.whole || g.is_over()) return;
+  if (g.gang().is_saved()) save_here(s);
+  if (!g.is_head()) return;
   const auto head = kept_end(w);
   if (head != w.running.end()) return conclude_head(s, head);
   const auto runs = g.run ? w.running.find(*g.run) : w.running.end();
-  if (runs == w.running.end() || !runs->second.job.on_each_node) return;
-  if (runs->second.job.ends_with_first_failure && first_failure(g.gang()) != nullptr)
-    stop_here(s, term_lead(w));
+  if (runs == w.running.end()) return;
+  const ClaimedJob& job = runs->second.job;
+  if (!job.on_each_node || !job.ends_with_first_failure || g.saves) return;
+  const claim::Outcome* failure = first_failure(g.gang());
+  if (failure == nullptr) return;
+  if (job.checkpoint_exit_code != 0 && failure->cause == claim::EndCause::timed_out)
+    return save_here(s);
+  stop_here(s, term_lead(w));
 }
 
-// A member that is told to stop says first that it has left: the attempt ends by that, and not by
-// what its ranks die of.
+// A member that is told to stop says first that it leaves: the attempt ends by that, and not by
+// what its ranks die of. That it has left it says when nothing of it is left here: should it die
+// before, others know what to look for.
 void leave_early(const Step& s) {
   State& w = s.w;
   OwnGang& g = *w.gang;
   if (g.is_head() || g.is_over()) return;
-  if (w.phase == Phase::stopping && !g.left) leave_gang_early(s);
-  if (g.left && s.now >= *g.left + kLeftPatience) g.gone = true;
+  if (w.phase == Phase::stopping && !g.leaves) leave_gang_early(s);
+  if (g.leaves && s.now >= *g.leaves + kLeftPatience) g.unheard = true;
 }
 
 // False: not yet.
@@ -227,19 +297,23 @@ bool keep_gang_end(const Step& s, const Running& job, claim::Finished& finished)
   g.run.reset();
   g.ended_here = true;
   release(w, job);
-  if (g.is_head()) {
-    Running& kept = w.running[next_run(w)];
-    kept = job;
-    kept.cpus.clear();
-    kept.ended = std::move(finished);
-    return true;
-  }
-  if (g.is_over() || g.left) return true;
+  count_start(s, job);
   GangWord word;
   word.token = g.token();
   word.what = GangWord::What::ended;
   word.outcome = finished.outcome;
-  say_of_gang(s, std::move(word));
+  word.saved = finished.checkpointed;
+  if (g.is_head()) {
+    // Of its own end the others need to know this alone.
+    if (word.saved && job.job.on_each_node && !job.revoked && !g.is_over())
+      say_of_gang(s, std::move(word));
+    Running& kept = w.running[next_run(w)];
+    kept = job;
+    kept.cpus.clear();
+    kept.ended = std::move(finished);
+  } else if (!g.is_over() && !g.leaves) {
+    say_of_gang(s, std::move(word));
+  }
   return true;
 }
 
@@ -256,10 +330,10 @@ bool goes_on_for_gang(const State& w, const Running& job) {
 
 void leave_gang_early(const Step& s) {
   OwnGang& g = *s.w.gang;
-  g.left = s.now;
+  g.leaves = s.now;
   GangWord word;
   word.token = g.token();
-  word.what = GangWord::What::left;
+  word.what = GangWord::What::leaves;
   say_of_gang(s, std::move(word));
 }
 
@@ -282,7 +356,8 @@ void gang_cleared(const Step& s, const event::GangCleared& cleared) {
   if (!w.gang || w.gang->token() != cleared.token) return;
   OwnGang& g = *w.gang;
   g.clearing = false;
-  if (cleared.left == exec::Leftovers::none) {
+  // What /proc hides from this user is still hidden when it is looked at again.
+  if (cleared.left == exec::Leftovers::none || cleared.left == exec::Leftovers::hidden) {
     g.cleared = true;
   } else if (s.now >= *g.clear_since + clear_patience(w)) {
     g.cleared = true;

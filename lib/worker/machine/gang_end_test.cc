@@ -97,6 +97,15 @@ TEST_F(GangEnd, what_cannot_be_looked_for_keeps_no_node_for_ever) {
   EXPECT_EQ(said(What::left), 1U);
 }
 
+TEST_F(GangEnd, what_is_hidden_from_this_user_keeps_no_node) {
+  member_runs(gang_job());
+  leftovers_ = exec::Leftovers::hidden;
+  see(Stage::over);
+  turn();
+  EXPECT_EQ(count<command::EndGang>(), 1U);
+  EXPECT_EQ(said(What::left), 1U);
+}
+
 TEST_F(GangEnd, what_never_began_left_nothing) {
   be_in_gang(2, 0, gang_job());
   see(Stage::over);
@@ -239,14 +248,22 @@ TEST_F(GangEnd, a_member_that_is_to_stop_says_so_before_it_ends_anything) {
   feed(event::Signal{SIGTERM});
   turn();
   EXPECT_EQ(count<command::StopRun>(), 0U);
-  ASSERT_EQ(said(What::left), 1U);
-  answer(std::nullopt);
-  turn();
+  ASSERT_EQ(said(What::leaves), 1U);
+  part_.gang.stage = Stage::over;
+  hear();
   EXPECT_EQ(count<command::StopRun>(), 1U);
+  leftovers_ = exec::Leftovers::some;
   end_stopped();
   turn();
   EXPECT_EQ(count<command::EndGang>(), 1U);
   EXPECT_EQ(said(What::ended), 0U);
+  EXPECT_EQ(said(What::left), 0U) << "should its worker die now, others must know of the gang";
+  leftovers_ = exec::Leftovers::none;
+  pass(250ms);
+  turn();
+  turn();
+  hear();
+  EXPECT_EQ(said(What::left), 1U);
   EXPECT_EQ(count<command::Goodbye>(), 1U);
 }
 
@@ -260,6 +277,10 @@ TEST_F(GangEnd, a_member_that_is_to_stop_waits_for_no_store_that_hangs) {
   pass(kLeftPatience);
   turn();
   EXPECT_EQ(count<command::StopRun>(), 1U);
+  end_stopped();
+  turn();
+  ASSERT_EQ(state_.talk.gang.size(), 1U);
+  EXPECT_EQ(state_.talk.gang.front().what, What::left) << "when the store is there again";
 }
 
 TEST_F(GangEnd, a_head_that_is_to_stop_gives_the_job_back) {

@@ -1,6 +1,9 @@
 // A command of several nodes that fails: whether that is its own, or of the death of another node.
 #include <signal.h>
 
+#include <cerrno>
+#include <tuple>
+
 #include "lib/worker/machine/gang_fixture.h"
 
 namespace torc::worker {
@@ -145,6 +148,136 @@ TEST_F(GangFailure, a_recovery_script_follows_a_failure_that_is_the_jobs_own_and
   ASSERT_EQ(finishes().size(), 1U);
   EXPECT_EQ(finishes().front().outcome.exit_code, 205);
   EXPECT_FALSE(finishes().front().recovered);
+}
+
+// --- nodes that cannot start it ---
+
+class GangFault : public GangEnd {
+ protected:
+  // The store says that it runs, and this node, a member, finds that a directory is missing.
+  void member_cannot_start() {
+    fault_ = event::StartAnswer::Fault{exec::StartStep::directory, ENOENT, Blame::node};
+    member_runs(job_on_each_node());
+    ASSERT_EQ(count<command::StartJob>(), 1U);
+    end_unstarted();
+  }
+  void end_unstarted() {
+    ASSERT_TRUE(state_.gang && state_.gang->run);
+    event::Ended ended;
+    ended.run = *state_.gang->run;
+    ended.how.how = exec::Ending::not_started;
+    ended.how.failed_at = exec::StartStep::directory;
+    ended.how.os_errno = ENOENT;
+    ended.how.ended_at = wall_;
+    feed(std::move(ended));
+    turn();
+  }
+  void member_did_not_start(claim::StartFault fault, int error) {
+    claim::Outcome outcome;
+    outcome.cause = claim::EndCause::not_started;
+    outcome.fault = fault;
+    outcome.os_errno = error;
+    outcome.ended_at = wall_;
+    part_.gang.members[1].end = outcome;
+    see(Stage::running);
+  }
+};
+
+TEST_F(GangFault, a_rank_that_its_node_cannot_start_has_the_job_run_again) {
+  using claim::JobState;
+  using claim::StartFault;
+  for (const auto& [fault, error, state] :
+       {std::tuple{StartFault::directory, ENOENT, JobState::ready},
+        std::tuple{StartFault::stdout_file, EACCES, JobState::ready},
+        std::tuple{StartFault::program, ENOSPC, JobState::ready},
+        std::tuple{StartFault::program, ENOENT, JobState::failed}}) {
+    done_.clear();
+    head_runs(2, job_on_each_node());
+    member_did_not_start(fault, error);
+    end_stopped();
+    turn();
+    ASSERT_EQ(finishes().size(), 1U);
+    EXPECT_EQ(finishes().front().state, state);
+    EXPECT_EQ(finishes().front().outcome.cause, claim::EndCause::not_started);
+    EXPECT_EQ(finishes().front().outcome.fault, fault);
+  }
+}
+
+TEST_F(GangFault, it_is_not_tried_for_ever) {
+  ClaimedJob job = job_on_each_node();
+  job.grant.stopped = claim::kMostStops - 1;
+  head_runs(2, job);
+  member_did_not_start(claim::StartFault::directory, ENOENT);
+  end_stopped();
+  turn();
+  ASSERT_EQ(finishes().size(), 1U);
+  EXPECT_EQ(finishes().front().state, claim::JobState::failed);
+}
+
+TEST_F(GangFault, a_member_that_cannot_start_several_in_a_row_leaves) {
+  member_cannot_start();
+  EXPECT_EQ(state_.faulty_starts, 1);
+  EXPECT_EQ(said(What::ended), 1U);
+  EXPECT_FALSE(state_.end.has_value());
+  for (std::uint64_t claim = 11; claim < 13; ++claim) {
+    see(Stage::over);
+    turn();
+    answer(std::nullopt);
+    ASSERT_FALSE(state_.gang.has_value());
+    form(2, 1);
+    part_.gang.token.claim = claim;
+    part_.gang.stage = Stage::running;
+    part_.gang.members[1].confirmed = true;
+    ClaimedJob again = job_on_each_node();
+    again.grant.token.claim = claim;
+    be_told(part_, again);
+    end_unstarted();
+  }
+  EXPECT_EQ(state_.faulty_starts, 3);
+  EXPECT_EQ(state_.end, WorkerEnd::broken);
+}
+
+TEST_F(GangFault, a_head_that_cannot_start_counts_it_whatever_becomes_of_the_attempt) {
+  fault_ = event::StartAnswer::Fault{exec::StartStep::directory, ENOENT, Blame::node};
+  head_runs(2, job_on_each_node());
+  part_.gang.stage = Stage::over;
+  end_unstarted();
+  EXPECT_EQ(state_.faulty_starts, 1);
+  turn();
+  hear();
+  turn();
+  EXPECT_EQ(state_.faulty_starts, 1) << "once";
+}
+
+TEST_F(GangFault, a_node_whose_mount_stays_dead_leaves_gangs_to_others) {
+  fault_ = event::StartAnswer::Fault{exec::StartStep::directory, ENOTCONN, Blame::unknown};
+  be_in_gang(2, 0, gang_job());
+  part_.gang.members[1].confirmed = true;
+  see(Stage::complete);
+  EXPECT_EQ(count<command::ForgetRun>(), 1U);
+  EXPECT_TRUE(state_.running.empty());
+  const BootTime begun = now_;
+  // It declines, and is granted the next attempt, again and again.
+  for (std::uint64_t claim = 11; claim < 200 && !state_.end; ++claim) {
+    for (int i = 0; i < 20 && state_.gang && !state_.gang->declined; ++i) {
+      pass(1s);
+      turn();
+      hear();
+    }
+    if (state_.talk.busy) answer(std::nullopt);
+    pass(1s);
+    turn();
+    if (state_.end) break;
+    form(2, 0);
+    part_.gang.token.claim = claim;
+    part_.gang.stage = Stage::complete;
+    ClaimedJob again = gang_job();
+    again.grant.token.claim = claim;
+    be_told(part_, again);
+  }
+  EXPECT_EQ(state_.end, WorkerEnd::broken);
+  EXPECT_GE(now_ - begun, 10min);
+  EXPECT_LE(now_ - begun, 20min);
 }
 
 }  // namespace

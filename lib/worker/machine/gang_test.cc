@@ -232,17 +232,17 @@ TEST_F(GangStep, a_member_that_declines_too_late_runs_its_part_as_the_others_do)
   EXPECT_EQ(said(What::declined), 1U);
 }
 
-TEST_F(GangStep, a_member_that_has_said_that_it_left_starts_nothing) {
+TEST_F(GangStep, a_member_that_has_said_that_it_leaves_starts_nothing) {
   be_in_gang(2, 1, job_on_each_node());
   part_.gang.members[1].confirmed = true;
   hear();
   refuses_starts_ = true;
   see(Stage::running);
-  for (int i = 0; i < 10 && said(What::left) == 0; ++i) {
+  for (int i = 0; i < 10 && said(What::leaves) == 0; ++i) {
     pass(1s);
     turn();
   }
-  ASSERT_EQ(said(What::left), 1U);
+  ASSERT_EQ(said(What::leaves), 1U);
   refuses_starts_ = false;
   const std::size_t before = count<command::StartJob>();
   pass(1s);

@@ -53,7 +53,8 @@ void end_in_time(const Step& s) {
     ++told;
   };
   for (const auto& [run, job] : w.running) {
-    if (!job.failed && !goes_on_for_gang(w, job)) tell_job(run, job.job, job.started);
+    const bool goes_on = goes_on_for_gang(w, job) && job.job.checkpoint_exit_code == 0;
+    if (!job.failed && !goes_on) tell_job(run, job.job, job.started);
   }
   for (const auto& [run, armed] : w.lane.armed) tell_job(run, armed.job, s.now);
   if (w.is_quiet()) return;

@@ -36,7 +36,8 @@ inline constexpr std::chrono::nanoseconds kGangLead = std::chrono::seconds(4);
 inline constexpr std::chrono::nanoseconds kFirstLifeLook = std::chrono::milliseconds(500);
 // One that waits longer than that says so.
 inline constexpr std::chrono::nanoseconds kLifeUnusual = std::chrono::seconds(2);
-// A member that is told to leave says so first, and waits so long for the store.
+// A member that is told to leave says so first, and waits so long for the store; and so long for
+// what it ends.
 inline constexpr std::chrono::nanoseconds kLeftPatience = std::chrono::seconds(2);
 // For what cannot be killed, or not be looked for: then the node is free all the same.
 inline constexpr std::chrono::nanoseconds kClearPatience = std::chrono::seconds(30);
@@ -56,8 +57,9 @@ struct OwnGang {
   // Said, whether or not the store has heard it.
   bool confirmed = false;
   bool declined = false;
-  std::optional<BootTime> left;  // before its end, by a worker that is told to leave
-  bool look = false;             // is under way
+  std::optional<BootTime> leaves;  // before its end, by a worker that cannot go on
+  bool unheard = false;            // the store did not say that it has heard that
+  bool look = false;               // is under way
   // Of the head: it has said that the command failed, and since when; of a member: that it lives.
   std::optional<BootTime> showed_life;
   bool told_silent = false;
@@ -66,6 +68,7 @@ struct OwnGang {
   int refusals = 0;        // of its start here
   std::optional<Run> run;  // its command, or the recovery script in its place
   bool stopped = false;    // that was told to end
+  bool saves = false;      // it was told to, since another node has saved its state
   bool ended_here = false;
   bool recovered = false;                // the failure was followed by its recovery script
   bool revoked = false;                  // canceled, before the head had started it
@@ -82,7 +85,7 @@ struct OwnGang {
   [[nodiscard]] const claim::ClaimToken& token() const { return part.gang.token; }
   [[nodiscard]] bool is_head() const { return part.rank == 0; }
   [[nodiscard]] bool is_over() const {
-    return gone || revoked || part.gang.stage == claim::GangStage::over;
+    return gone || revoked || unheard || part.gang.stage == claim::GangStage::over;
   }
   // It, or its head, may have started something here.
   [[nodiscard]] bool may_have_run() const { return is_head() ? run || ended_here : confirmed; }

@@ -36,6 +36,12 @@ bool start_jobs(const Step& s);
 void take_start(const Step& s, const event::StartAnswer& answer);
 void begin(const Step& s, Run run, ClaimedJob job, Running with, WallTime at, BootTime since);
 void note_start(const Step& s, JobId job);
+// A filesystem that does not answer keeps a command from being started, which is not to count as a
+// start, however long that lasts: the job would fail for it in the end. False: it counts, since
+// others were started meanwhile, so that it is the job's own files that nobody can use.
+bool is_prevented_by_mount(const Step& s, JobId job);
+// When that has lasted for long, the worker leaves: others may have mounts that answer.
+void leave_dead_mount(const Step& s, const Notice& obstacle);
 void release(State& w, const Running& job);
 // None when this worker was told to use more CPUs than there are, and all are taken.
 [[nodiscard]] exec::CpuList take_cpus(State& w, const ClaimedJob& job);
@@ -118,6 +124,8 @@ void forget_gang(const Step& s);
 void job_ended(const Step& s, const event::Ended& ended);
 void conclude_suspects(const Step& s);
 void report_end(const Step& s, const Running& job, claim::Finished finished);
+// Whether this node could start it: one that cannot start several in a row leaves.
+void count_start(const Step& s, const Running& job);
 // Whether it ended of a signal that ends whole groups, or says so by its exit code (128 and the
 // number): so do programs that end in their own way, and a shell whose child was ended.
 [[nodiscard]] bool ended_of_signal(const exec::Ended& ended);

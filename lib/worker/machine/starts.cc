@@ -42,33 +42,6 @@ bool share_gives(const Step& s, const ClaimedJob& job) {
   return false;
 }
 
-// What keeps a command from being started that is not to count as one, however long that lasts: the
-// job would fail for it in the end. False: it counts, since others were started meanwhile, so that
-// it is the job's own files that nobody can use.
-bool is_prevented_by_mount(const Step& s, JobId job) {
-  DeadMount& mount = s.w.dead_mount;
-  auto& of_job = mount.of_jobs.try_emplace(job, DeadMount::Failures{s.now, s.now}).first->second;
-  of_job.add(s.now, kMountPatience);  // it may have been elsewhere meanwhile
-  if (mount.last_start > of_job.first && s.now >= of_job.first + kMountPatience) {
-    mount.of_jobs.erase(job);
-    return false;
-  }
-  if (!mount.here) mount.here = {s.now, s.now};
-  mount.here->add(s.now, kMostBetween);
-  return true;
-}
-
-// Others may have mounts that answer: what was claimed here is theirs. What runs may end here.
-void leave_dead_mount(const Step& s, const Notice& obstacle) {
-  const auto& here = s.w.dead_mount.here;
-  if (s.w.end || !here || here->last < here->first + kMountPatience) return;
-  Notice notice = obstacle;
-  notice.what = Notice::What::mount_stays_dead;
-  notice.time = kMountPatience;
-  s.tell(std::move(notice));
-  finish(s, WorkerEnd::broken);
-}
-
 // This host cannot start anything just now: try again soon, but do not keep from others what it
 // cannot run.
 void take_refusal(const Step& s, ClaimedJob job, const event::StartAnswer& answer, Blame whose) {
@@ -93,6 +66,30 @@ void take_refusal(const Step& s, ClaimedJob job, const event::StartAnswer& answe
 }
 
 }  // namespace
+
+bool is_prevented_by_mount(const Step& s, JobId job) {
+  DeadMount& mount = s.w.dead_mount;
+  auto& of_job = mount.of_jobs.try_emplace(job, DeadMount::Failures{s.now, s.now}).first->second;
+  of_job.add(s.now, kMountPatience);  // it may have been elsewhere meanwhile
+  if (mount.last_start > of_job.first && s.now >= of_job.first + kMountPatience) {
+    mount.of_jobs.erase(job);
+    return false;
+  }
+  if (!mount.here) mount.here = {s.now, s.now};
+  mount.here->add(s.now, kMostBetween);
+  return true;
+}
+
+// Others may have mounts that answer: what was claimed here is theirs. What runs may end here.
+void leave_dead_mount(const Step& s, const Notice& obstacle) {
+  const auto& here = s.w.dead_mount.here;
+  if (s.w.end || !here || here->last < here->first + kMountPatience) return;
+  Notice notice = obstacle;
+  notice.what = Notice::What::mount_stays_dead;
+  notice.time = kMountPatience;
+  s.tell(std::move(notice));
+  finish(s, WorkerEnd::broken);
+}
 
 exec::CpuList take_cpus(State& w, const ClaimedJob& job) {
   if (!w.cpu_pool) return {};

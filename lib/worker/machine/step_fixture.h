@@ -112,6 +112,7 @@ class StepTest : public ::testing::Test {
   std::deque<Run> lane_;                               // handed over, taken by no slot
   std::uint32_t could_hold_ = 0;                       // CPUs of a node that it shares
   bool refuses_starts_ = false;                        // this host can start nothing
+  std::optional<event::StartAnswer::Fault> fault_;     // of what it starts
   exec::Leftovers leftovers_ = exec::Leftovers::none;  // of a gang, on this node
 
  private:
@@ -135,6 +136,7 @@ class StepTest : public ::testing::Test {
       event::StartAnswer answer;
       answer.run = start->run;
       answer.at = wall_;
+      answer.fault = fault_;
       if (refuses_starts_) answer.what = event::StartAnswer::What::refused;
       return answer;
     }
