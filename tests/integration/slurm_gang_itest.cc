@@ -96,6 +96,24 @@ TEST_F(SlurmGang, ranks_are_spread_over_all_nodes_by_launchers_and_by_steps_of_t
   EXPECT_EQ(torc({"verify", "wf.torc"}).exit_code, 0);
 }
 
+class SlurmGangMemory : public SlurmGang {
+ protected:
+  [[nodiscard]] std::map<std::string, std::string> with() const override {
+    return {{"SLURM_CGROUPS", "1"}};
+  }
+};
+
+// srun alone says so, among what the job wrote: its exit code is the shell's.
+TEST_F(SlurmGangMemory, that_ran_out_in_a_step_of_several_nodes_is_the_cause_of_its_end) {
+  make(
+      "  - name: eats\n    scheduler: all\n    resource_requirements: two\n"
+      "    command: python3 -c \"x = bytearray(600 << 20)\" || exit 1\n");
+  expect_end_of({submit("wf.torc/slurm/all.sbatch")});
+  const json job = parsed(torc({"job", "wf.torc", "eats", "--json"}));
+  EXPECT_EQ(job.at("state"), "failed") << job;
+  EXPECT_EQ(job.at("cause"), "out_of_memory") << job;
+}
+
 // `frozen`: every process of a member's node stands still, as of one that is cut off.
 enum class Death : std::uint8_t { rank, launcher, daemon, head_worker, head, member, frozen };
 struct Case {

@@ -56,6 +56,31 @@ Ended judge_step(std::string_view words, const Ended& srun) {
   return ended_of(srun.exit_code);
 }
 
+// srun: error: n1: task 0: Out Of Memory
+// slurmstepd-n1: error: Detected 1 oom-kill event(s) in StepId=1.1. Some of your processes may …
+// srun: error: Application launch failed: Socket timed out on send/recv operation
+// srun: error: Node failure on n1
+Ended judge_gang_step(std::string_view words, const Ended& srun) {
+  Ended end = srun;
+  if (srun.how != Ending::exited) return end;
+  while (!words.empty()) {
+    const std::string_view line = take(words, '\n');
+    const bool of_srun = line.starts_with("srun: error: ");
+    const bool of_stepd = line.starts_with("slurmstepd") && says(line, ": error: ");
+    const bool memory =
+        (of_srun && line.ends_with(": Out Of Memory")) ||
+        (of_stepd && (says(line, "oom_kill event") || says(line, "oom-kill event")));
+    if (memory && srun.exit_code != 0) {
+      end.how = Ending::out_of_memory;
+      end.signal = SIGKILL;
+      return end;
+    }
+    if (of_srun && (says(line, "Application launch failed: ") || says(line, "Node failure on ")))
+      end.how = Ending::stopped;
+  }
+  return end;
+}
+
 std::optional<Ended> judge_accounted(std::string_view rows, std::string_view name) {
   std::optional<Ended> found;
   while (!rows.empty()) {

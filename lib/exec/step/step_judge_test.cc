@@ -39,6 +39,49 @@ TEST(StepJudge, without_words_its_signal_was_the_end_and_srun_tells_which) {
   EXPECT_EQ(judge_step("", exited(0)).signal, SIGKILL);
 }
 
+TEST(StepJudge, a_step_of_several_nodes_that_failed_is_told_more_of_by_the_lines_of_srun) {
+  const Ended memory = judge_gang_step(
+      "Killed\nsrun: error: n1: task 0: Out Of Memory\nsrun: launch/slurm: _step_signal: "
+      "Terminating StepId=1.1\n",
+      exited(1));
+  EXPECT_EQ(memory.how, Ending::out_of_memory);
+  EXPECT_EQ(memory.signal, SIGKILL);
+  EXPECT_EQ(judge_gang_step("slurmstepd-n2: error: Detected 1 oom-kill event(s) in StepId=1.1. "
+                            "Some of your processes may have been killed",
+                            exited(1))
+                .how,
+            Ending::out_of_memory);
+  EXPECT_EQ(
+      judge_gang_step("srun: error: Task launch for StepId=1.12 failed on node n1: Unexpected "
+                      "missing socket error\nsrun: error: Application launch failed: Unexpected "
+                      "missing socket error\nsrun: Job step aborted\n",
+                      exited(245))
+          .how,
+      Ending::stopped);
+}
+
+TEST(StepJudge, a_step_that_has_lost_a_node_has_not_ended_well_whatever_srun_says) {
+  for (const int code : {0, 1, 137})
+    EXPECT_EQ(judge_gang_step("srun: error: Node failure on n3\n", exited(code)).how,
+              Ending::stopped);
+}
+
+TEST(StepJudge, what_the_job_itself_says_and_a_step_that_ended_well_are_as_srun_ended) {
+  for (const char* words :
+       {"", "Out Of Memory\n", "error: Application launch failed: no\n",
+        "srun: error: n1: task 3: Exited with exit code 7\n", "n1: task 0: Out Of Memory"}) {
+    const Ended failed = judge_gang_step(words, exited(7));
+    EXPECT_EQ(failed.how, Ending::exited) << words;
+    EXPECT_EQ(failed.exit_code, 7) << words;
+  }
+  EXPECT_EQ(judge_gang_step("srun: error: n1: task 0: Out Of Memory\n", exited(0)).how,
+            Ending::exited);
+  Ended late;
+  late.how = Ending::timed_out;
+  EXPECT_EQ(judge_gang_step("srun: error: n1: task 0: Out Of Memory\n", late).how,
+            Ending::timed_out);
+}
+
 TEST(StepJudge, of_an_srun_that_was_killed_the_job_runs_again) {
   Ended srun;
   srun.how = Ending::signaled;

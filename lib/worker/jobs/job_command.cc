@@ -255,6 +255,7 @@ Result<void> JobPreparer::join_gang(PreparedJob& job, const claim::GangPart& par
   }
   const spec::ExecutionConfig& execution = settings_.run.execution;
   if (part.rank == 0 && is_step(command.line, job.launch, execution.mode, in_slurm_)) {
+    job.is_gang_step = true;
     command.line = step_line(command.line, part, terms, name_of_attempt(token), execution.srun_mpi,
                              execution.enable_cpu_bind);
   }

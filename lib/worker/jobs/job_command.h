@@ -71,6 +71,7 @@ struct PreparedJob {
   std::uint32_t crash_limit = 0;  // of a grant that runs alone: workers that it may take with it
   JobFiles declared;              // seen: user data only
   spec::Launch launch;            // of a job of several nodes
+  bool is_gang_step = false;      // its command is an srun that torc has put before it
   exec::Command command;  // env lacks what depends on the moment of the start (GPUs, end time)
 };
 

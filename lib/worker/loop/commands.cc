@@ -12,6 +12,7 @@
 #include "lib/base/file/beneath.h"
 #include "lib/claim/rules/transition.h"
 #include "lib/exec/machine/gpus.h"
+#include "lib/exec/step/step_judge.h"
 #include "lib/slurm/step_options.h"
 #include "lib/worker/jobs/blame.h"
 #include "lib/worker/loop/notice_text.h"
@@ -58,6 +59,17 @@ Result<Descriptor> open_recovery_output(const exec::OutputRoot& root, const Path
   const Path name = beneath::name_below(root.path, file);
   (void)beneath::make_directories(root.path, name.parent_path(), root.directory_mode());
   return beneath::open_fresh(root.path, name, O_WRONLY, root.file_mode());
+}
+
+// The last lines of a file that is open for reading; empty where it cannot be read.
+std::string last_lines(int fd) {
+  constexpr off_t kEnough = 64 << 10;
+  const off_t size = lseek(fd, 0, SEEK_END);
+  std::string text(static_cast<std::size_t>(std::clamp<off_t>(size, 0, kEnough)), '\0');
+  const off_t from = size - static_cast<off_t>(text.size());
+  const ssize_t got = text.empty() ? 0 : pread(fd, text.data(), text.size(), from);
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  return text;
 }
 
 }  // namespace
@@ -347,10 +359,23 @@ std::vector<Event> HostedCommands::news(const exec::ProcessHost::Wakeup& wakeup)
   return events;
 }
 
-std::optional<event::Ended> HostedCommands::ended(const exec::Ended& how) {
-  HostedRun* found = runs_.find(how.id);
+// What Slurm did to a step of several nodes srun alone says, in the job's standard error.
+exec::Ended HostedCommands::judged(const HostedRun& run, const exec::Ended& how) const {
+  const bool is_step = run.kind == HostedRun::Kind::job && run.load->job.is_gang_step;
+  if (!is_step || how.how != exec::Ending::exited) return how;
+  const HeldOutput& output = run.load->output;
+  if (output.slot) return exec::judge_gang_step(last_lines(run.load->job.command.stderr_fd), how);
+  if (output.files.err.empty()) return how;
+  const Path root = world_.preparer.output_root(world_.context.umask).path;
+  const auto file = beneath::open_file(root, beneath::name_below(root, output.files.err), O_RDONLY);
+  return file.ok() ? exec::judge_gang_step(last_lines(file->get()), how) : how;
+}
+
+std::optional<event::Ended> HostedCommands::ended(const exec::Ended& told) {
+  HostedRun* found = runs_.find(told.id);
   if (found == nullptr) return std::nullopt;
   const HostedRun run = *found;
+  const exec::Ended how = judged(run, told);
   found->ended = true;
   if (lost_ && run.kind == HostedRun::Kind::job) output_.close(run.load->output, false);
   if (lost_ || run.kind != HostedRun::Kind::job) runs_.remove(run);

@@ -62,7 +62,7 @@ class HostedCommands {
   // What the host's threads have begun or could not begin, what has ended. Keeps the samples.
   [[nodiscard]] std::vector<Event> news(const exec::ProcessHost::Wakeup& wakeup);
   // What is due to what has ended, in their order.
-  [[nodiscard]] std::optional<event::Ended> ended(const exec::Ended& how);
+  [[nodiscard]] std::optional<event::Ended> ended(const exec::Ended& told);
 
   [[nodiscard]] exec::RunId id_of(Run run);
 
@@ -72,6 +72,7 @@ class HostedCommands {
   void put_in_place(PreparedJob& job, const command::StartJob& order) const;
   void look_at_inputs(JobFiles& declared) const;
   [[nodiscard]] std::string signature_of(Load& load) const;
+  [[nodiscard]] exec::Ended judged(const HostedRun& run, const exec::Ended& how) const;
   // As if it had never been opened.
   void close_unused(Load& load);
   void await_killed();
