@@ -138,10 +138,15 @@ std::optional<event::StartAnswer::Fault> HostedCommands::fault(exec::RunId id,
                                                                const exec::Command& command) const {
   const auto ended = world_.host.not_started(id);
   if (!ended) return std::nullopt;
+  return fault_of(*ended, command);
+}
+
+event::StartAnswer::Fault HostedCommands::fault_of(const exec::Ended& ended,
+                                                   const exec::Command& command) const {
   const auto& mountinfo = world_.setup.mountinfo;
-  return event::StartAnswer::Fault{ended->failed_at, ended->os_errno,
-                                   blame_for(*ended, paths_of(command), world_.mounted,
-                                             mountinfo ? mountinfo() : world_.mounted)};
+  return {ended.failed_at, ended.os_errno,
+          blame_for(ended, paths_of(command), world_.mounted,
+                    mountinfo ? mountinfo() : world_.mounted)};
 }
 
 event::StartAnswer HostedCommands::start(const command::StartJob& order) {
@@ -355,6 +360,10 @@ std::optional<event::Ended> HostedCommands::ended(const exec::Ended& how) {
   if (lost_ && run.kind == HostedRun::Kind::job) output_.close(run.load->output, false);
   if (lost_ || run.kind != HostedRun::Kind::job) runs_.remove(run);
   event::Ended event{run.run, how, {}};
+  // Of a step that is told late.
+  const bool is_step = run.load != nullptr && !run.load->job.command.step.empty();
+  if (how.how == exec::Ending::not_started && run.kind == HostedRun::Kind::job && is_step)
+    event.fault = fault_of(how, run.load->job.command);
   if (!lost_ && run.load != nullptr && !runs_again(how, *run.load))
     event.signature = signature_of(*run.load);
   return event;
