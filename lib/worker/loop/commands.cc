@@ -101,9 +101,7 @@ void HostedCommands::put_in_place(PreparedJob& job, const command::StartJob& ord
   if (ends_at_) longest = std::max<std::chrono::nanoseconds>(*ends_at_ - now, 0s);
   if (job.command.time_limit.count() > 0)
     longest = std::min(longest, job.command.time_limit + job.command.termination_lead);
-  std::erase_if(job.command.step, [](const auto& option) { return option.starts_with("--time="); });
-  if (longest != std::chrono::nanoseconds::max())
-    job.command.step.push_back(slurm::step_time(longest));
+  slurm::set_step_time(job.command.step, longest);
 }
 
 void HostedCommands::look_at_inputs(JobFiles& declared) const {
@@ -228,6 +226,8 @@ event::StartAnswer HostedCommands::start(const command::StartRecovery& order) {
   command.stdout_path = recovery_file(world_.setup.output_dir, token.job, token.attempt);
   command.stderr_path = command.stdout_path;
   command.time_limit = kRecoveryLimit;
+  if (!command.step.empty())  // which has the job's time
+    slurm::set_step_time(command.step, kRecoveryLimit + command.termination_lead);
   command.env.push_back(
       fmt::format("TORC_RETURN_CODE={}", claim::return_code(order.failed.outcome)));
   const Result<Descriptor> output =
