@@ -46,13 +46,15 @@ bool is_allocation(std::string_view name) {
          std::ranges::all_of(name, [](char c) { return (c >= '0' && c <= '9') || c == '_'; });
 }
 
-std::string read_whole(int fd) {
+// None: not all of it can be read.
+std::optional<std::string> read_whole(int fd) {
   std::string text;
   std::string part(64 << 10, '\0');
   while (text.size() < kLargestFile) {
     const ssize_t got = read(fd, part.data(), part.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
+    if (got < 0) return std::nullopt;
+    if (got == 0) break;
     text.append(part, 0, static_cast<std::size_t>(got));
   }
   return text;
@@ -119,8 +121,19 @@ Result<void> keep_accounted(const Path& store, const std::string& allocation,
   const beneath::Root root(store);
   TORC_TRY(beneath::make_directories(root, kDirectory));
   const Path name = Path(kDirectory) / allocation;
+  AccountedAttempts all;
+  const auto before = beneath::open_file(root, name, O_RDONLY);
+  if (before) {
+    const auto known = read_whole(before->get());
+    if (!known) return beneath::open_error(EIO, "read", store / name);
+    take_lines(*known, all);
+  } else if (before.error().kind != ErrorKind::not_found &&
+             before.error().kind != ErrorKind::corrupt) {
+    return before.error();  // what is no regular file is replaced
+  }
+  for (const auto& [number, attempt] : attempts) all.insert_or_assign(number, attempt);
   TORC_ASSIGN(const Descriptor fd, beneath::open_fresh(root, name, O_WRONLY));
-  const std::string text = to_lines(attempts);
+  const std::string text = to_lines(all);
   std::string_view left = text;
   while (!left.empty()) {
     const ssize_t wrote = write(fd.get(), left.data(), left.size());
@@ -140,7 +153,8 @@ AccountedAttempts read_accounted(const Path& store) {
   for (const std::string& name : *names) {
     if (!is_allocation(name) || ++files > kMostFiles) continue;
     const auto fd = beneath::open_file(root, Path(kDirectory) / name, O_RDONLY);
-    if (fd) take_lines(read_whole(fd->get()), all);
+    if (!fd) continue;
+    if (const auto text = read_whole(fd->get())) take_lines(*text, all);
   }
   return all;
 }

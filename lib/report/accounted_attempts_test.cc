@@ -61,11 +61,11 @@ TEST(AccountedAttempts, are_kept_for_each_allocation_and_read_for_all) {
   EXPECT_TRUE(keep_accounted(store, "12", attempts_among({step_named("17.2")})).ok());
   EXPECT_TRUE(keep_accounted(store, "13_7", attempts_among({step_named("1.1")})).ok());
   EXPECT_FALSE(keep_accounted(store, "../x", {}).ok());
-  EXPECT_EQ(read_accounted(store).size(), 2U);
+  EXPECT_EQ(read_accounted(store).size(), 3U) << "half an answer takes nothing away";
   // Not through a link.
   std::ofstream(store / "elsewhere") << to_lines(attempts_among({step_named("5.1")}));
   std::filesystem::create_symlink(store / "elsewhere", store / "logs/sacct/14");
-  EXPECT_EQ(read_accounted(store).size(), 2U);
+  EXPECT_EQ(read_accounted(store).size(), 3U);
   std::filesystem::remove_all(store);
 }
 

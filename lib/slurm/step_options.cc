@@ -36,4 +36,9 @@ std::string step_time(std::chrono::nanoseconds longest) {
   return fmt::format("--time={}", std::clamp<std::int64_t>(minutes, 1, kMost));
 }
 
+void set_step_time(std::vector<std::string>& options, std::chrono::nanoseconds longest) {
+  std::erase_if(options, [](const auto& option) { return option.starts_with("--time="); });
+  if (longest != std::chrono::nanoseconds::max()) options.push_back(step_time(longest));
+}
+
 }  // namespace torc::slurm

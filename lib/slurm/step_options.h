@@ -27,5 +27,7 @@ struct StepShape {
 // --time, which Slurm looks at every half minute and counts in minutes: of a step that whoever
 // started it ends within `longest`. Slurm ends it only where that did not.
 [[nodiscard]] std::string step_time(std::chrono::nanoseconds longest);
+// In place of the one that is there; the longest time that there is: none.
+void set_step_time(std::vector<std::string>& options, std::chrono::nanoseconds longest);
 
 }  // namespace torc::slurm

@@ -46,5 +46,13 @@ TEST(StepOptions, the_limit_of_slurm_comes_after_the_one_of_torc) {
   EXPECT_EQ(step_time(59min + 59s), "--time=61");
 }
 
+TEST(StepOptions, have_one_time_at_most) {
+  std::vector<std::string> options{"--nodes=1", "--time=3", "--mem=0"};
+  set_step_time(options, 10min);
+  EXPECT_EQ(options, (std::vector<std::string>{"--nodes=1", "--mem=0", "--time=12"}));
+  set_step_time(options, std::chrono::nanoseconds::max());
+  EXPECT_EQ(options, (std::vector<std::string>{"--nodes=1", "--mem=0"}));
+}
+
 }  // namespace
 }  // namespace torc::slurm

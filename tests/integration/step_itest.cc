@@ -3,9 +3,11 @@
 // acceptance_itest.cc and slurm_step_itest.cc.
 #include "lib/exec/step/step_host.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <memory>
@@ -27,11 +29,15 @@ constexpr const char* kSrun = R"sh(#!/bin/bash
 while [[ $1 == -* ]]; do echo "$1" >>srun.options; shift; done
 if [ -e srun.fails ]; then rm srun.fails; echo "srun: error: Unable to create step" >&2; exit 1; fi
 if [ -e srun.words ]; then cat srun.words >&2; fi
+if [ -e keeper.descriptors ]; then ulimit -n "$(cat keeper.descriptors)"; rm keeper.descriptors; fi
 export SLURM_STEP_ID=7
 setsid "$@" </dev/null &
 echo $! >keeper.pid
 wait $!
 )sh";
+
+constexpr const char* kTimeLimit =
+    "slurmstepd: error: *** STEP 1.2 ON n1 CANCELLED AT X DUE TO TIME LIMIT ***";
 
 class Steps : public testing::Test {
  protected:
@@ -57,6 +63,18 @@ class Steps : public testing::Test {
     c.stderr_path = c.stdout_path;
     c.termination_lead = 10s;
     return c;
+  }
+  exec::Command command_into_open_file(const std::string& line) {
+    exec::Command c = command(line);
+    file_ =
+        Descriptor(open(c.stdout_path.c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0644));
+    c.stdout_path = c.stderr_path = {};
+    c.stdout_fd = file_.get();
+    return c;
+  }
+  [[nodiscard]] static std::string two_tries() {
+    const std::string one = "--nodes=1\n--job-name=17.1\n";
+    return one + one;
   }
   RunId start(const exec::Command& c) {
     const auto id = host_->start(c);
@@ -95,6 +113,7 @@ class Steps : public testing::Test {
   Scratch scratch_;
   std::unique_ptr<ProcessHost> host_;
   std::size_t samples_ = 0;
+  Descriptor file_;
 };
 
 TEST_F(Steps, a_command_runs_in_its_step_and_tells_how_it_ended_as_any_other) {
@@ -178,6 +197,45 @@ TEST_F(Steps, one_that_could_not_be_made_is_tried_again) {
   EXPECT_EQ(output(), "there\n");
 }
 
+TEST_F(Steps, one_whose_keeper_could_not_begin_is_tried_again) {
+  write_text(scratch_.path() / "keeper.descriptors", "4\n");  // its socket, and no file beside it
+  const Ended ended = end_of(start(command_into_open_file("echo there")));
+  EXPECT_EQ(ended.how, Ending::exited);
+  EXPECT_EQ(ended.exit_code, 0);
+  EXPECT_EQ(output(), "there\n");
+  EXPECT_EQ(read_text(scratch_.path() / "srun.options"), two_tries());
+}
+
+// The job's program is there; it is the node that lacks one.
+TEST_F(Steps, one_whose_srun_is_not_there_is_tried_again) {
+  const Path srun = scratch_.path() / "srun";
+  const Path away = scratch_.path() / "srun.away";
+  std::filesystem::rename(srun, away);
+  const RunId id = start(command("echo there"));
+  EXPECT_FALSE(host_->not_started(id));
+  std::filesystem::rename(away, srun);
+  EXPECT_EQ(end_of(id).exit_code, 0);
+  EXPECT_EQ(output(), "there\n");
+}
+
+TEST_F(Steps, a_command_that_is_too_long_for_a_step_is_not_started) {
+  const RunId id = start(command("echo " + std::string(200 << 10, 'x')));
+  const auto none = host_->not_started(id);
+  ASSERT_TRUE(none);
+  EXPECT_EQ(none->failed_at, exec::StartStep::execute);
+  EXPECT_EQ(none->os_errno, E2BIG);
+  EXPECT_EQ(end_of(id).how, Ending::not_started);
+  EXPECT_EQ(end_of(start(command("echo there"))).exit_code, 0) << "others are";
+}
+
+TEST_F(Steps, none_that_waits_to_be_tried_again_is_when_all_are_killed) {
+  std::filesystem::remove(scratch_.path() / "srun");
+  const RunId id = start(command("echo there"));
+  host_->kill_all();
+  EXPECT_EQ(end_of(id).how, Ending::stopped);
+  EXPECT_EQ(host_->running(), 0U);
+}
+
 TEST_F(Steps, one_that_waits_to_be_tried_again_can_be_stopped) {
   write_text(scratch_.path() / "srun.fails", "");
   const RunId id = start(command("echo there"));
@@ -192,8 +250,8 @@ TEST_F(Steps, one_that_waits_to_be_tried_again_can_be_stopped) {
 // What Slurm killed is judged by what srun says.
 TEST_F(Steps, one_of_which_nobody_tells_is_judged_by_the_words_of_srun) {
   for (const auto& [words, how] :
-       {std::pair("slurmstepd: error: *** STEP 1.2 ON n1 CANCELLED AT X DUE TO TIME LIMIT ***",
-                  Ending::timed_out),
+       {std::pair(kTimeLimit,
+                  Ending::stopped),  // of the allocation: this one has no limit
         std::pair("slurmstepd: error: Detected 1 oom_kill event in StepId=1.2.",
                   Ending::out_of_memory),
         std::pair("srun: error: Node failure on n1", Ending::stopped),
@@ -205,7 +263,7 @@ TEST_F(Steps, one_of_which_nobody_tells_is_judged_by_the_words_of_srun) {
     EXPECT_EQ(::kill(keeper(), SIGKILL), 0);
     const Ended ended = end_of(id);
     EXPECT_EQ(ended.how, how) << words;
-    EXPECT_EQ(ended.signal == SIGKILL, how != Ending::timed_out) << words;
+    EXPECT_EQ(ended.signal == SIGKILL, words != std::string_view(kTimeLimit)) << words;
   }
 }
 

@@ -246,7 +246,9 @@ void add_supervise(Command& c) {
       exec::kMostReplacements, show_duration(exec::kReplacementsWithin)));
   c.run([&o](const App& app) -> Result<Exit> {
     TORC_ASSIGN(const Exit exit, supervise(app, o.words));
-    if (exit == Exit::ok && !o.collect.empty()) collect(app, o.collect);
+    // Most allocations end with jobs left.
+    const bool left_by_workers = exit == Exit::ok || exit == Exit::unfinished;
+    if (left_by_workers && !o.collect.empty()) collect(app, o.collect);
     return exit;
   });
 }

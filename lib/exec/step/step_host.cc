@@ -30,6 +30,14 @@ constexpr int kMostQuestions = 4;
 constexpr std::size_t kMostWords = 8192;
 constexpr std::size_t kMostText = 16 << 20;
 
+// Beyond those of the inner host.
+constexpr std::uint64_t kOwnIds = std::uint64_t{1} << 63;
+
+// What the node lacks, and not the job: but for the environment, all that is executed is srun.
+bool is_of_srun(const Ended& none) {
+  return none.failed_at == StartStep::execute && none.os_errno != E2BIG;
+}
+
 std::optional<BootTime> earlier(std::optional<BootTime> a, std::optional<BootTime> b) {
   if (!a || !b) return a ? a : b;
   return std::min(*a, *b);
@@ -71,6 +79,7 @@ Result<RunId> StepHost::launch(Step& step) {
   if (step.words && step.words.get() > 2) srun.stdout_fd = srun.stderr_fd = step.words.get();
   step.srun.reset();
   step.due.reset();
+  step.called = false;
   ++step.tries;
   TORC_ASSIGN(const RunId id, inner_->start(srun));
   step.launcher = id;
@@ -81,30 +90,45 @@ Result<RunId> StepHost::start(const Command& command) {
   if (command.step.empty()) return inner_->start(command);
   Step step;
   step.command = command;
-  step.begun = clock_.wall_now();
+  step.asked_at = clock_.wall_now();
   step.first = clock_.boot_now();
   const auto keep = [](int fd) { return Descriptor(fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1); };
   step.out = keep(command.stdout_fd);
   step.err = keep(command.stderr_fd);
   if ((command.stdout_fd >= 0 && !step.out) || (command.stderr_fd >= 0 && !step.err))
     return os_error(errno, "cannot keep the output of a job open");
+  refused_.reset();
   if (command.line.size() > kLongestStepLine) {
-    return Error{ErrorKind::unsupported,
-                 fmt::format("its command has {} bytes, more than a step takes ({})",
-                             command.line.size(), kLongestStepLine),
-                 "put it into a script"};
+    Ended& none = refused_.emplace();
+    none.id = RunId{kOwnIds + ++refusals_};
+    none.how = Ending::not_started;
+    none.failed_at = StartStep::execute;
+    none.os_errno = E2BIG;
+    none.started_at = none.ended_at = step.asked_at;
+    news_.ended.push_back(none);
+    return none.id;
   }
   TORC_ASSIGN(const RunId id, launch(step));
-  if (!inner_->not_started(id)) steps_.emplace(id, std::move(step));
+  const auto none = inner_->not_started(id);
+  if (none && !is_of_srun(*none)) return id;
+  if (none) {
+    inner_->forget(id);
+    step.launcher.reset();
+    step.srun.emplace();
+    try_later(step);
+  }
+  steps_.emplace(id, std::move(step));
   return id;
 }
 
 std::optional<Ended> StepHost::not_started(RunId id) const {
-  return inner_->not_started(id);
+  return refused_ && refused_->id == id ? refused_ : inner_->not_started(id);
 }
 
 void StepHost::forget(RunId id) {
-  inner_->forget(id);
+  if (!refused_ || refused_->id != id) return inner_->forget(id);
+  std::erase_if(news_.ended, [&](const Ended& how) { return how.id == id; });
+  refused_.reset();
 }
 
 Result<RunId> StepHost::queue(const Command& command) {
@@ -132,8 +156,9 @@ void StepHost::hear_caller(int socket) {
   const auto hello = decode_hello(first.bytes);
   const auto found = std::ranges::find_if(
       steps_, [&](const auto& s) { return hello && s.second.key == hello->key; });
-  const bool wanted = found != steps_.end() && !found->second.called && found->second.launcher &&
-                      !found->second.stopped;
+  const pid_t srun =
+      found != steps_.end() && found->second.launcher ? inner_->leader(*found->second.launcher) : 0;
+  const bool wanted = srun > 0 && !found->second.called && !found->second.stopped;
   if (!wanted) {
     inner_->unwatch(socket);
     return;
@@ -141,20 +166,40 @@ void StepHost::hear_caller(int socket) {
   Step& step = found->second;
   step.called = true;
   step.keeper = std::move(caller);
-  StepBegin begin{step.command, inner_->leader(*step.launcher)};
+  StepBegin begin{step.command, srun};
   begin.command.stdout_fd = step.out.get();
   begin.command.stderr_fd = step.err.get();
   std::vector<int> files;
   if (step.out) files.push_back(step.out.get());
   if (step.err) files.push_back(step.err.get());
-  // Where that does not arrive, neither does a word of its end.
-  if (!send_message(socket, encode(begin), files)) drop_keeper(step);
+  if (!send_message(socket, encode(begin), files)) drop_keeper(found->first, step);
 }
 
-void StepHost::drop_keeper(Step& step) {
+// What it has said by now counts: a keeper that cannot say any more that the command begins does
+// not let it.
+void StepHost::drop_keeper(RunId id, Step& step) {
   if (!step.keeper) return;
   inner_->unwatch(step.keeper.get());
+  hear_no_more(step.keeper.get());
+  for (;;) {
+    const Received last = receive_message(step.keeper.get());
+    if (last.what != Received::What::message) break;
+    hear(id, step, last);
+  }
   step.keeper.reset();
+}
+
+void StepHost::hear(RunId id, Step& step, const Received& message) {
+  if (is_begun(message.bytes)) {
+    step.begun = true;
+  } else if (const auto sample = decode_sample(message.bytes)) {
+    Sample one = sample->sample;
+    one.id = id;
+    news_.samples.push_back(one);
+  } else if (auto ended = decode_ended(message.bytes)) {
+    step.told = ended->how;
+    step.due = clock_.boot_now() + kSrunToReturn;
+  }
 }
 
 void StepHost::hear_keeper(Steps::iterator at) {
@@ -163,18 +208,12 @@ void StepHost::hear_keeper(Steps::iterator at) {
     Received next = receive_message(step.keeper.get());
     if (next.what == Received::What::nothing) return;
     if (next.what == Received::What::end) {
-      drop_keeper(step);
-      if (!step.due) step.due = clock_.boot_now() + kSrunToReturn;
+      drop_keeper(at->first, step);
+      if (!step.launcher) step.due.reset();  // nothing more is waited for
+      if (step.launcher && !step.due) step.due = clock_.boot_now() + kSrunToReturn;
       break;
     }
-    if (const auto sample = decode_sample(next.bytes)) {
-      Sample one = sample->sample;
-      one.id = at->first;
-      news_.samples.push_back(one);
-    } else if (auto ended = decode_ended(next.bytes)) {
-      step.told = ended->how;
-      step.due = clock_.boot_now() + kSrunToReturn;
-    }
+    hear(at->first, step, next);
   }
   settle(at);
 }
@@ -185,6 +224,7 @@ void StepHost::take_srun_end(Steps::iterator at, const Ended& how) {
   Step& step = at->second;
   step.launcher.reset();
   step.srun = how;
+  step.due.reset();  // this was waited for
   // What it said last may be on its way.
   if (step.keeper && !step.told) step.due = clock_.boot_now() + kKeeperToSpeak;
   settle(at);
@@ -225,7 +265,7 @@ bool StepHost::ask_accounting(Step& step) {
   sacct.termination_lead = 0s;
   step.answer = Descriptor(memfd_create("sacct", MFD_CLOEXEC));
   if (!step.answer || step.answer.get() <= 2) return false;
-  sacct.stdout_fd = step.answer.get();
+  sacct.stdout_fd = sacct.stderr_fd = step.answer.get();
   const auto id = inner_->start(sacct);
   if (!id || inner_->not_started(*id)) {
     if (id) inner_->forget(*id);
@@ -238,9 +278,11 @@ bool StepHost::ask_accounting(Step& step) {
 void StepHost::take_accounting(Steps::iterator at, const Ended& how) {
   Step& step = at->second;
   step.inquiry.reset();
-  if (how.how != Ending::exited || how.exit_code != 0) {  // there is none
+  const std::string answer = text_of(step.answer);
+  const bool is_told = how.how == Ending::exited && how.exit_code == 0;
+  if (!is_told && has_no_accounting(answer)) {
     step.questions = kMostQuestions;
-  } else if (auto known = judge_accounted(text_of(step.answer), name_of(step))) {
+  } else if (auto known = is_told ? judge_accounted(answer, name_of(step)) : std::nullopt) {
     known->ended_at = step.judged->ended_at;
     step.judged = *known;
     step.questions = kMostQuestions;
@@ -265,13 +307,10 @@ std::string StepHost::text_of(const Descriptor& file) {
 // --- ends ---
 
 void StepHost::tell(RunId id, Step& step, Ended how) {
-  drop_keeper(step);
+  drop_keeper(id, step);
   how.id = id;
-  if (how.started_at == WallTime{}) how.started_at = step.begun;
+  if (how.started_at == WallTime{}) how.started_at = step.asked_at;
   if (how.ended_at == WallTime{}) how.ended_at = clock_.wall_now();
-  // What this node could not do is not the job's fault: its program is what it asked for.
-  if (how.how == Ending::not_started && how.failed_at != StartStep::execute)
-    how.how = Ending::stopped;
   news_.ended.push_back(how);
 }
 
@@ -283,27 +322,36 @@ void StepHost::settle(Steps::iterator at) {
     tell(at->first, step, *step.told);
   } else if (step.keeper) {
     return;
-  } else if (step.called) {
+  } else if (step.begun) {
     if (!step.judged) {
       if (terms_.end_leftovers) terms_.end_leftovers(step.command);
       step.judged = judge_step(text_of(step.words), *step.srun);
       step.judged->ended_at = clock_.wall_now();
     }
     if (ask_accounting(step)) return;
-    Ended end = *step.judged;
+    Ended end = of_job(*step.judged, step.command.time_limit, clock_.boot_now() - step.first);
     if (step.stopped) end.how = Ending::stopped;
     tell(at->first, step, end);
   } else if (step.stopped || clock_.boot_now() >= step.first + kPatience) {
     Ended end;
-    end.how = Ending::stopped;
+    end.how = step.stopped ? Ending::stopped : Ending::not_started;
+    if (!step.stopped) end.os_errno = EAGAIN;
     tell(at->first, step, end);
   } else {
-    if (!step.due)
-      step.due = clock_.boot_now() + std::min<std::chrono::nanoseconds>(
-                                         1s * (1 << std::min(step.tries - 1, 5)), kLongestPause);
+    try_later(step);
     return;
   }
   steps_.erase(at);
+}
+
+bool StepHost::is_to_be_tried(const Step& step) {
+  return !step.launcher && !step.keeper && !step.begun && !step.told;
+}
+
+void StepHost::try_later(Step& step) {
+  const auto pause =
+      std::min<std::chrono::nanoseconds>(1s * (1 << std::min(step.tries - 1, 5)), kLongestPause);
+  if (!step.due) step.due = clock_.boot_now() + pause;
 }
 
 void StepHost::look_at_times() {
@@ -319,8 +367,10 @@ void StepHost::look_at_times() {
         tell(at->first, step, *step.told);
         steps_.erase(at);
       }
-    } else if (step.called) {  // and the keeper says no more
-      drop_keeper(step);
+    } else if (step.keeper) {  // and it says no more
+      drop_keeper(at->first, step);
+      settle(at);
+    } else if (!is_to_be_tried(step) || step.stopped) {
       settle(at);
     } else if (const auto again = launch(step); !again || inner_->not_started(*again)) {
       if (again) inner_->forget(*again);
@@ -389,11 +439,11 @@ void StepHost::stop(RunId id, std::chrono::nanoseconds lead) {
   Step& step = at->second;
   if (step.told) return;
   step.stopped = step.stopped ? std::min(*step.stopped, lead) : lead;
-  if (!step.called) {
-    if (step.launcher) return end_launcher(step);
+  if (is_to_be_tried(step)) {
     step.due.reset();
-    return settle(at);  // it waits to be tried again
+    return settle(at);
   }
+  if (!step.called) return end_launcher(step);
   if (step.keeper) (void)send_message(step.keeper.get(), encode(StepStop{lead}));
   const BootTime last =
       clock_.boot_now() + std::min<std::chrono::nanoseconds>(lead, 24h) + kKeeperToEnd;
@@ -404,7 +454,7 @@ void StepHost::kill(RunId id) {
   const auto at = steps_.find(id);
   if (at == steps_.end()) return inner_->kill(id);
   Step& step = at->second;
-  if (!step.called) return stop(id, 0s);
+  if (!step.called || is_to_be_tried(step)) return stop(id, 0s);
   if (step.told) return;
   step.stopped = 0s;
   if (step.keeper) (void)send_message(step.keeper.get(), encode(StepKill{}));
@@ -413,9 +463,14 @@ void StepHost::kill(RunId id) {
 
 // The keepers see that their srun has gone, too, when this process cannot say anything any more.
 void StepHost::kill_all() {
-  for (auto& [id, step] : steps_) {
+  for (auto next = steps_.begin(); next != steps_.end();) {
+    const auto at = next++;
+    Step& step = at->second;
     step.stopped = 0s;
     if (step.keeper) (void)send_message(step.keeper.get(), encode(StepKill{}));
+    if (!is_to_be_tried(step)) continue;
+    step.due.reset();
+    settle(at);
   }
   inner_->kill_all();
 }

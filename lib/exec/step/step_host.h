@@ -4,10 +4,12 @@
 // it ended. So signals, exit codes, output and figures do not pass through srun. All other commands
 // are the inner host's.
 //
-// An srun that comes to nothing before there was a keeper (slurmctld does not answer, the step is
-// not made) is tried again, for ten minutes at most: the command has not begun. One whose step ends
-// without a word of the keeper (Slurm ended it) is judged by srun's words and code, and where these
-// leave it open by the accounting, which is asked beside all else.
+// An srun that comes to nothing before a keeper has said that the command begins (slurmctld does
+// not answer, the step is not made, its keeper was not heard in time) is tried again, for ten
+// minutes at most: the command has not begun, and what could not begin by then was not started for
+// a reason of this node. One whose step ends without a word of the keeper's after that (Slurm ended
+// it) is judged by srun's words and code, and where these leave it open by the accounting, which is
+// asked beside all else.
 #pragma once
 
 #include <chrono>
@@ -70,7 +72,8 @@ class StepHost final : public ProcessHost {
     std::optional<RunId> launcher;  // nullopt: none runs
     Descriptor words;               // what srun says
     Descriptor keeper;              // the socket; none: nobody has called yet, or it has gone
-    bool called = false;            // the keeper has
+    bool called = false;            // a keeper has, since the newest srun was started
+    bool begun = false;             // the command, by the word of a keeper
     std::optional<Ended> told;      // by the keeper
     std::optional<Ended> srun;      // how it ended
     std::optional<std::chrono::nanoseconds> stopped;  // it is to end
@@ -78,7 +81,7 @@ class StepHost final : public ProcessHost {
     std::optional<RunId> inquiry;                     // a sacct that runs
     Descriptor answer;                                // of it
     int questions = 0;
-    WallTime begun{};
+    WallTime asked_at{};
     BootTime first{};
     int tries = 0;
     std::optional<BootTime> due;  // of what is waited for, see look_at_times()
@@ -91,12 +94,15 @@ class StepHost final : public ProcessHost {
   void take_calls();
   void hear_caller(int socket);
   void hear_keeper(Steps::iterator at);
+  void hear(RunId id, Step& step, const Received& message);
   void take_srun_end(Steps::iterator at, const Ended& how);
   void end_launcher(Step& step);
   void look_at_times();
   void settle(Steps::iterator at);
   void tell(RunId id, Step& step, Ended how);
-  void drop_keeper(Step& step);
+  void drop_keeper(RunId id, Step& step);
+  [[nodiscard]] static bool is_to_be_tried(const Step& step);  // again
+  void try_later(Step& step);
   [[nodiscard]] bool ask_accounting(Step& step);
   void take_accounting(Steps::iterator at, const Ended& how);
   [[nodiscard]] static std::string name_of(const Step& step);
@@ -110,6 +116,8 @@ class StepHost final : public ProcessHost {
   Steps steps_;                        // by the number of the first srun
   std::map<int, Descriptor> callers_;  // who has not said yet which step it is
   StepKey last_key_ = 0;
+  std::uint64_t refusals_ = 0;
+  std::optional<Ended> refused_;  // the newest command, where no step was tried
   Wakeup news_;
 };
 

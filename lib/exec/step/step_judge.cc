@@ -99,9 +99,21 @@ std::optional<Ended> judge_accounted(std::string_view rows, std::string_view nam
     } else if (state.starts_with("CANCELLED") || state == "FAILED" || state == "COMPLETED") {
       found = ended_of(exit_code.value_or(0));
       if (signal && *signal > 0) found->signal = *signal;
+    } else {
+      found.reset();  // one of before, of the same name, says nothing of this one
     }
   }
   return found;
+}
+
+bool has_no_accounting(std::string_view words) {
+  return says(words, "accounting storage is disabled");
+}
+
+Ended of_job(Ended judged, std::chrono::nanoseconds time_limit, std::chrono::nanoseconds ran) {
+  const bool was_its_own = time_limit.count() > 0 && ran >= time_limit;
+  if (judged.how == Ending::timed_out && !was_its_own) judged.how = Ending::stopped;
+  return judged;
 }
 
 }  // namespace torc::exec

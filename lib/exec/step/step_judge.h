@@ -1,6 +1,7 @@
 // How a step ended of which its keeper told nothing, because Slurm, or somebody, killed it. Values.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string_view>
 
@@ -20,5 +21,12 @@ namespace torc::exec {
 // By Slurm's accounting, of a step of this name. nullopt: nothing final is told of it (yet).
 // `rows`: as sacct --noheader --parsable2 --format=JobName,State,ExitCode prints them.
 [[nodiscard]] std::optional<Ended> judge_accounted(std::string_view rows, std::string_view name);
+// Whether that is what sacct says where nothing is accounted, so that asking again is of no use.
+[[nodiscard]] bool has_no_accounting(std::string_view words);
+
+// Slurm says the same of a step whose allocation has no time any more: only a job that has run for
+// its own limit, where it has one, has timed out.
+[[nodiscard]] Ended of_job(Ended judged, std::chrono::nanoseconds time_limit,
+                           std::chrono::nanoseconds ran);
 
 }  // namespace torc::exec

@@ -108,5 +108,26 @@ TEST(StepJudge, what_is_not_final_or_of_another_step_is_no_answer) {
   EXPECT_FALSE(judge_accounted("", "7.1"));
 }
 
+TEST(StepJudge, a_row_of_a_step_before_says_nothing_of_one_that_is_still_told_to_run) {
+  EXPECT_FALSE(judge_accounted("7.1|OUT_OF_MEMORY|0:125\n7.1|RUNNING|0:0\n", "7.1"));
+  EXPECT_TRUE(judge_accounted("7.1|RUNNING|0:0\n7.1|OUT_OF_MEMORY|0:125\n", "7.1"));
+}
+
+TEST(StepJudge, only_a_job_that_has_run_for_its_own_limit_has_timed_out) {
+  using namespace std::chrono_literals;
+  Ended told;
+  told.how = Ending::timed_out;
+  EXPECT_EQ(of_job(told, 0s, 24h).how, Ending::stopped) << "that was the allocation";
+  EXPECT_EQ(of_job(told, 1h, 59min).how, Ending::stopped);
+  EXPECT_EQ(of_job(told, 1h, 1h).how, Ending::timed_out);
+  told.how = Ending::out_of_memory;
+  EXPECT_EQ(of_job(told, 0s, 1h).how, Ending::out_of_memory);
+}
+
+TEST(StepJudge, a_sacct_that_fails_need_not_be_one_without_accounts) {
+  EXPECT_TRUE(has_no_accounting("Slurm accounting storage is disabled\n"));
+  EXPECT_FALSE(has_no_accounting("sacct: error: slurm_persist_conn_open: failed\n"));
+}
+
 }  // namespace
 }  // namespace torc::exec

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <memory>
@@ -36,21 +37,22 @@ void mind_no_signals() {
     signal(number, SIG_IGN);
 }
 
+Error not_wanted() {
+  return {ErrorKind::unknown, "the worker that asked for this step does not want it", ""};
+}
+
 Result<StepBegin> hear_begin(int socket, std::vector<Descriptor>& files) {
-  const auto gone = [] {
-    return Error{ErrorKind::unknown, "the worker that asked for this step does not want it", ""};
-  };
   pollfd one{socket, POLLIN, 0};
   constexpr int kMilliseconds = std::chrono::milliseconds(kToBegin).count();
-  if (poll(&one, 1, kMilliseconds) != 1) return gone();
+  if (poll(&one, 1, kMilliseconds) != 1) return not_wanted();
   Received first = receive_message(socket);
   auto begin = decode_begin(first.bytes);
-  if (!begin) return gone();
+  if (!begin) return not_wanted();
   files = std::move(first.files);
   std::size_t next = 0;
   for (int* fd : {&begin->command.stdout_fd, &begin->command.stderr_fd}) {
     if (*fd < 0) continue;
-    if (next >= files.size()) return gone();
+    if (next >= files.size()) return not_wanted();
     *fd = files[next++].get();
   }
   return *std::move(begin);
@@ -74,17 +76,19 @@ class Keeper {
       : clock_(clock),
         worker_(std::move(worker)),
         launcher_(launcher),
-        launcher_end_(launcher > 0 ? static_cast<int>(syscall(SYS_pidfd_open, launcher, 0)) : -1) {
+        launcher_end_(launcher > 0 ? static_cast<int>(syscall(SYS_pidfd_open, launcher, 0)) : -1),
+        unwanted_(launcher > 0 && !launcher_end_ && errno == ESRCH) {
     lease_.hold(clock.boot_now(), kAnyTime);
   }
 
   Result<int> run(const Command& command) {
     auto code = attend(command);
-    if (code) return code;
+    if (code || !begun_) return code;
     // What this node cannot do now is told as such: the command has not begun, or is gone with the
     // host.
     Ended none;
     none.how = Ending::not_started;
+    none.os_errno = EAGAIN;
     (void)say(encode(StepEnded{none}));
     return code;
   }
@@ -96,6 +100,8 @@ class Keeper {
     TORC_ASSIGN(host_, ProcessHost::create(clock_, &lease_));
     TORC_TRY(host_->watch(worker_.get()));
     if (launcher_end_) TORC_TRY(host_->watch(launcher_end_.get()));
+    begun_ = !unwanted_ && say(encode(StepBegun{}));
+    if (!begun_) return not_wanted();
     const auto id = start(command);
     if (!id) return id.error();
     std::optional<BootTime> until;  // when what was killed does not die
@@ -164,6 +170,8 @@ class Keeper {
   Descriptor worker_;
   pid_t launcher_;
   Descriptor launcher_end_;
+  bool unwanted_;       // its srun had gone before it was looked at
+  bool begun_ = false;  // the worker was told that the command is to begin
   LeasePage page_;
   WatchedLease lease_{page_, -1, -1, this_process()};
   std::unique_ptr<ProcessHost> host_;

@@ -16,6 +16,7 @@ namespace {
 
 constexpr char kHello = 'h';
 constexpr char kBegin = 'b';
+constexpr char kBegun = 'r';
 constexpr char kStop = 's';
 constexpr char kKill = 'k';
 constexpr char kEnded = 'e';
@@ -77,6 +78,10 @@ std::string encode(const StepBegin& m) {
   return std::move(out).bytes();
 }
 
+std::string encode(const StepBegun& /*m*/) {
+  return Encoder(kBegun).bytes();
+}
+
 std::string encode(const StepStop& m) {
   return Encoder(kStop).svarint(m.lead.count()).bytes();
 }
@@ -135,6 +140,10 @@ std::optional<StepBegin> decode_begin(std::string_view bytes) {
   c.termination_lead = std::chrono::nanoseconds(in->svarint());
   m.launcher = in->i32();
   return in->whole(std::move(m));
+}
+
+bool is_begun(std::string_view bytes) {
+  return bytes == std::string_view(&kBegun, 1);
 }
 
 std::optional<StepStop> decode_stop(std::string_view bytes) {
@@ -234,6 +243,10 @@ bool send_message(int socket, const std::string& bytes, const std::vector<int>& 
     if (sent >= 0) return true;
     if (errno != EINTR) return false;
   }
+}
+
+void hear_no_more(int socket) {
+  (void)shutdown(socket, SHUT_RD);
 }
 
 Received receive_message(int socket) {

@@ -33,6 +33,9 @@ struct StepBegin {
   Command command;
   pid_t launcher = 0;  // its srun: when that has gone, the worker has, or wants the end
 };
+// Of the keeper, before it lets the command begin: who has not heard it knows that the command has
+// not begun, and will not once the socket is closed.
+struct StepBegun {};
 struct StepStop {
   std::chrono::nanoseconds lead{};
 };
@@ -50,6 +53,7 @@ inline constexpr std::size_t kLongestStepLine = 100 << 10;
 
 [[nodiscard]] std::string encode(const StepHello& m);
 [[nodiscard]] std::string encode(const StepBegin& m);
+[[nodiscard]] std::string encode(const StepBegun& m);
 [[nodiscard]] std::string encode(const StepStop& m);
 [[nodiscard]] std::string encode(const StepKill& m);
 [[nodiscard]] std::string encode(const StepEnded& m);
@@ -57,6 +61,7 @@ inline constexpr std::size_t kLongestStepLine = 100 << 10;
 // nullopt: it is no such message. `id` of what is decoded is 0.
 [[nodiscard]] std::optional<StepHello> decode_hello(std::string_view bytes);
 [[nodiscard]] std::optional<StepBegin> decode_begin(std::string_view bytes);
+[[nodiscard]] bool is_begun(std::string_view bytes);
 [[nodiscard]] std::optional<StepStop> decode_stop(std::string_view bytes);
 [[nodiscard]] bool is_kill(std::string_view bytes);
 [[nodiscard]] std::optional<StepEnded> decode_ended(std::string_view bytes);
@@ -78,5 +83,8 @@ struct Received {
 };
 // Does not wait.
 [[nodiscard]] Received receive_message(int socket);
+// What the other end says from now on does not arrive, as it is told; what it has said can still be
+// received.
+void hear_no_more(int socket);
 
 }  // namespace torc::exec

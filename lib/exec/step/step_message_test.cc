@@ -76,6 +76,13 @@ TEST(StepMessage, an_end_arrives_with_all_its_figures) {
   EXPECT_EQ(got->how.activity, sent.activity);
 }
 
+TEST(StepMessage, that_a_command_begins_is_no_other_message) {
+  EXPECT_TRUE(is_begun(encode(StepBegun{})));
+  EXPECT_FALSE(is_begun(encode(StepKill{})));
+  EXPECT_FALSE(is_begun(""));
+  EXPECT_FALSE(is_kill(encode(StepBegun{})));
+}
+
 TEST(StepMessage, a_sample_and_a_stop_arrive) {
   const auto sample = decode_sample(encode(
       StepSample{{RunId{}, WallTime(3), {5}, std::chrono::microseconds(7), Traffic{{1}, {2}}, 4}}));

@@ -113,9 +113,7 @@ void HostedCommands::put_in_place(PreparedJob& job, const command::StartJob& ord
   if (ends_at_) longest = std::max<std::chrono::nanoseconds>(*ends_at_ - now, 0s);
   if (job.command.time_limit.count() > 0)
     longest = std::min(longest, job.command.time_limit + job.command.termination_lead);
-  std::erase_if(job.command.step, [](const auto& option) { return option.starts_with("--time="); });
-  if (longest != std::chrono::nanoseconds::max())
-    job.command.step.push_back(slurm::step_time(longest));
+  slurm::set_step_time(job.command.step, longest);
 }
 
 void HostedCommands::look_at_inputs(JobFiles& declared) const {
@@ -150,10 +148,15 @@ std::optional<event::StartAnswer::Fault> HostedCommands::fault(exec::RunId id,
                                                                const exec::Command& command) const {
   const auto ended = world_.host.not_started(id);
   if (!ended) return std::nullopt;
+  return fault_of(*ended, command);
+}
+
+event::StartAnswer::Fault HostedCommands::fault_of(const exec::Ended& ended,
+                                                   const exec::Command& command) const {
   const auto& mountinfo = world_.setup.mountinfo;
-  return event::StartAnswer::Fault{ended->failed_at, ended->os_errno,
-                                   blame_for(*ended, paths_of(command), world_.mounted,
-                                             mountinfo ? mountinfo() : world_.mounted)};
+  return {ended.failed_at, ended.os_errno,
+          blame_for(ended, paths_of(command), world_.mounted,
+                    mountinfo ? mountinfo() : world_.mounted)};
 }
 
 event::StartAnswer HostedCommands::start(const command::StartJob& order) {
@@ -235,6 +238,8 @@ event::StartAnswer HostedCommands::start(const command::StartRecovery& order) {
   command.stdout_path = recovery_file(world_.setup.output_dir, token.job, token.attempt);
   command.stderr_path = command.stdout_path;
   command.time_limit = kRecoveryLimit;
+  if (!command.step.empty())  // which has the job's time
+    slurm::set_step_time(command.step, kRecoveryLimit + command.termination_lead);
   command.env.push_back(
       fmt::format("TORC_RETURN_CODE={}", claim::return_code(order.failed.outcome)));
   const Result<Descriptor> output =
@@ -380,6 +385,10 @@ std::optional<event::Ended> HostedCommands::ended(const exec::Ended& told) {
   if (lost_ && run.kind == HostedRun::Kind::job) output_.close(run.load->output, false);
   if (lost_ || run.kind != HostedRun::Kind::job) runs_.remove(run);
   event::Ended event{run.run, how, {}};
+  // Of a step that is told late.
+  const bool is_step = run.load != nullptr && !run.load->job.command.step.empty();
+  if (how.how == exec::Ending::not_started && run.kind == HostedRun::Kind::job && is_step)
+    event.fault = fault_of(how, run.load->job.command);
   if (!lost_ && run.load != nullptr && !runs_again(how, *run.load))
     event.signature = signature_of(*run.load);
   return event;

@@ -69,6 +69,8 @@ class HostedCommands {
  private:
   [[nodiscard]] std::optional<event::StartAnswer::Fault> fault(exec::RunId id,
                                                                const exec::Command& command) const;
+  [[nodiscard]] event::StartAnswer::Fault fault_of(const exec::Ended& ended,
+                                                   const exec::Command& command) const;
   void put_in_place(PreparedJob& job, const command::StartJob& order) const;
   void look_at_inputs(JobFiles& declared) const;
   [[nodiscard]] std::string signature_of(Load& load) const;

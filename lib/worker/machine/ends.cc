@@ -102,6 +102,7 @@ void conclude(const Step& s, const event::Ended& ended) {
   auto found = w.running.extract(ended.run);
   if (found.empty()) return;
   Running job = std::move(found.mapped());
+  if (ended.fault) job.fault = *ended.fault;
   if (job.failed) {
     job.failed->signature = ended.signature;
     return recovered(s, std::move(job), ended.how);

@@ -61,11 +61,19 @@ struct Signal {
   int number = 0;
 };
 
+// The command that was executed was not found, or something that it needs.
+struct Fault {
+  exec::StartStep step = exec::StartStep::none;
+  int os_errno = 0;
+  Blame blame = Blame::job;
+};
+
 // A command has ended, with all of its processes.
 struct Ended {
   Run run{};
   exec::Ended how;
-  std::string signature;  // encoded, of the files that its job declares; empty: none
+  std::string signature;            // encoded, of the files that its job declares; empty: none
+  std::optional<Fault> fault = {};  // of one that was not started, of which start() did not know
 };
 
 // Of commands in the lane: one has begun; one never will, and start() has to say why.
@@ -150,13 +158,8 @@ struct StartAnswer {
     refused,   // nothing can be started here now
     postponed  // the lease is in doubt
   };
-  // The command that was executed was not found, or something that it needs: its end is told all
-  // the same unless it is forgotten (command::ForgetRun).
-  struct Fault {
-    exec::StartStep step = exec::StartStep::none;
-    int os_errno = 0;
-    Blame blame = Blame::job;
-  };
+  // Its end is told all the same unless it is forgotten (command::ForgetRun).
+  using Fault = event::Fault;
   Run run{};
   What what = What::started;
   WallTime at{};
