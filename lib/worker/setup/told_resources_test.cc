@@ -43,10 +43,10 @@ TEST(ToldResources, lie_in_groups_where_there_are_several_lists) {
     EXPECT_EQ(m.pieces[static_cast<std::size_t>(at)].group, group) << at;
   EXPECT_EQ(m.pieces[2].id, "c");
   for (const char* wrong :
-       {"fpga=[a][b]", "fpga=[a],b", "fpga=[a],", "fpga=[a],[b", "fpga=[a]x[b]"})
+       {"fpga=[a][b]", "fpga=[a],b", "fpga=[a],", "fpga=[a],[b", "fpga=[a]x[b]", "fpga=[[a],[b]]"})
     EXPECT_NE(refused(wrong).find("is no amount, and no list of pieces"), std::string::npos)
         << refused(wrong);
-  EXPECT_NE(refused("fpga=[[a],[b]]").find("cannot be the name of a piece"), std::string::npos);
+  EXPECT_NE(refused("fpga=[[a,b]").find("cannot be the name of a piece"), std::string::npos);
   EXPECT_EQ(refused("fpga=[a],[a]"), "--resource fpga=[a],[a]: 'a' is there twice");
 }
 
