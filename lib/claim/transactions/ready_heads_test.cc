@@ -111,6 +111,16 @@ TEST(ReadyHeads, many_classes_are_taken_in_the_order_of_few) {
   }
 }
 
+// Heads are read some at a time; what follows in a queue may belong behind those not yet read.
+TEST(ReadyHeads, what_follows_in_a_queue_goes_behind_the_heads_of_others_that_come_first) {
+  Plan plan = plan_of_classes(20);
+  Template& second = plan.templates.emplace_back(plan.templates.front());
+  second.first = JobId{21};
+  TestWorkflow wf{plan};
+  ASSERT_TRUE(is_ordered(wf.tx));
+  EXPECT_EQ(ids(wf.claim(wf.join(), 6)), (std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6}));
+}
+
 TEST(ReadyHeads, what_does_not_fit_is_passed_over_however_much_of_it_there_is) {
   TestWorkflow wf{plan_of_classes(1000)};
   Offer offer = TestWorkflow::offer(1);

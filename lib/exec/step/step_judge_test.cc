@@ -55,6 +55,7 @@ TEST(StepJudge, the_accounting_knows_what_srun_did_not_hear) {
   EXPECT_EQ(killed->how, Ending::signaled);
   EXPECT_EQ(killed->signal, SIGKILL);
   EXPECT_EQ(judge_accounted("7.1|FAILED|143:0\n", "7.1")->signal, SIGTERM);
+  EXPECT_EQ(judge_accounted("7.1|FAILED|0:11\n", "7.1")->signal, SIGSEGV);
 }
 
 TEST(StepJudge, what_is_not_final_or_of_another_step_is_no_answer) {

@@ -53,13 +53,8 @@ std::vector<JobDependencies::Upstream> JobDependencies::upstreams_of(std::size_t
     take(names_.expression(expression), expression.place, false, Condition::afterok);
   }
   for (std::size_t i = 0; i < entry.input_datasets.size(); ++i) {
-    for (std::size_t o = 0; o < workflow_.jobs.size(); ++o) {
-      const std::vector<std::string>& outputs = workflow_.jobs[o].output_datasets;
-      if (std::ranges::find(outputs, entry.input_datasets[i]) == outputs.end()) continue;
-      RangeMap writers;
-      writers.push({{jobs_[o].first, jobs_[o].count}});
-      take(std::move(writers), entry.place_of("input_datasets", i), false, Condition::afterok);
-    }
+    const RangeMap* const writers = writers_of(entry.input_datasets[i]);
+    if (writers) take(*writers, entry.place_of("input_datasets", i), false, Condition::afterok);
   }
   if (after_ != 0) {
     RangeMap spawner;
@@ -73,6 +68,24 @@ std::vector<JobDependencies::Upstream> JobDependencies::upstreams_of(std::size_t
     }
   }
   return all;
+}
+
+const RangeMap* JobDependencies::writers_of(const std::string& dataset) {
+  if (!writers_) {
+    std::map<std::string, std::vector<Range>> found;
+    for (std::size_t o = 0; o < workflow_.jobs.size(); ++o) {
+      for (const std::string& name : workflow_.jobs[o].output_datasets) {
+        if (jobs_[o].count > 0) found[name].push_back({jobs_[o].first, jobs_[o].count});
+      }
+    }
+    writers_.emplace();
+    for (auto& [name, ranges] : found) {
+      normalise(ranges);
+      (*writers_)[name].push(ranges);
+    }
+  }
+  const auto at = writers_->find(dataset);
+  return at == writers_->end() ? nullptr : &at->second;
 }
 
 void JobDependencies::report_self(const Family& family, const Upstream& upstream) {

@@ -4,6 +4,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "lib/spec/expand/dependency_sets.h"
@@ -50,6 +53,8 @@ class JobDependencies {
   static constexpr std::size_t kConditions = 4;
 
   std::vector<Upstream> upstreams_of(std::size_t e);
+  // Of a dataset, the jobs of this workflow that write into it; null: none.
+  const RangeMap* writers_of(const std::string& dataset);
   void report_self(const Family& family, const Upstream& upstream);
   void warn_of_both(const Family& family, const std::vector<Upstream>& all);
   void add_sets(const Family& family, const std::vector<Upstream>& all, Condition condition);
@@ -61,6 +66,7 @@ class JobDependencies {
   const JobFiles& user_data_;
   Report& report_;
   std::uint64_t after_ = 0;  // 0: none
+  std::optional<std::map<std::string, RangeMap>> writers_;  // of datasets, once one is read
   std::array<DependencySetBuilder, kConditions> sets_;
 };
 

@@ -89,7 +89,10 @@ resource_requirements:
   - {name: long, runtime: PT2H, time_limit: PT1H}
   - {name: least, runtime: PT1H, min_time: PT2H}
   - {name: saves, runtime: PT1H, min_time: PT10M}
-jobs: [{name: a, command: b, resource_requirements: saves}]
+  - {name: brief, time_limit: PT1H}
+jobs:
+  - {name: a, command: b, resource_requirements: saves}
+  - {name: c, command: b, resource_requirements: brief, runtime: PT2H}
 )", R"(
 wf.yaml:3:12: error: 'long' is expected to run 2 h and is ended after 1 h
     3 |   - {name: long, runtime: PT2H, time_limit: PT1H}
@@ -99,10 +102,14 @@ wf.yaml:4:12: error: 'least' needs at least 2 h and is ended after 1 h
     4 |   - {name: least, runtime: PT1H, min_time: PT2H}
       |            ^~~~~
       = min_time is a part of the runtime
-wf.yaml:6:53: warning: 'a' starts where 10 min are left and has no checkpoint_exit_code: what it has not done by the end of its worker's time is lost
-    6 | jobs: [{name: a, command: b, resource_requirements: saves}]
-      |                                                     ^~~~~
+wf.yaml:8:50: warning: 'a' starts where 10 min are left and has no checkpoint_exit_code: what it has not done by the end of its worker's time is lost
+    8 |   - {name: a, command: b, resource_requirements: saves}
+      |                                                  ^~~~~
       = give it a checkpoint_exit_code, or leave min_time out
+wf.yaml:9:66: error: 'c' is expected to run 2 h and is ended after 1 h
+    9 |   - {name: c, command: b, resource_requirements: brief, runtime: PT2H}
+      |                                                                  ^~~~
+      = let time_limit be the longer one
 )"},
     {"datasets", R"(
 name: w
