@@ -53,7 +53,10 @@ bool is_of_entry(const QuotaView::Limit& one) {
 }
 
 std::string in_use(const claim::LimitState& one) {
-  return fmt::format("{} of {} in use", show_count(one.used), show_count(one.limit.most));
+  return fmt::format("{} of {} in use{}", show_count(one.used), show_count(one.limit.most),
+                     one.limit.before_set ? fmt::format(" (the workflow file says {})",
+                                                        show_count(*one.limit.before_set))
+                                          : "");
 }
 
 std::string jobs_waiting(std::uint64_t n) {
@@ -167,7 +170,7 @@ std::string quota_text(const QuotaView& view) {
   std::string others;
   for (const QuotaView::Limit& one : view.limits) {
     const claim::LimitState& state = one.state;
-    if (!is_of_entry(one)) {
+    if (!is_of_entry(one) || state.limit.before_set) {
       others += fmt::format("{}: {}{}\n", show_limit(state.limit), in_use(state),
                             one.waiting == 0 ? "" : "; " + jobs_waiting(one.waiting));
     } else if (one.waiting > 0) {
@@ -233,6 +236,7 @@ ordered_json limits_json(const QuotaView& view) {
     out.push_back({{"entry", json_if(is_of_entry(one), limit.name)},
                    {"resource", json_if(named, limit.name)},
                    {"limit", limit.most},
+                   {"limit_of_file", limit.of_file()},
                    {"in_use", one.state.used},
                    {"running_jobs", json_if(!named, one.state.used)},
                    {"waiting_jobs", one.waiting},

@@ -284,7 +284,7 @@ class Inquiry {
                       words_.store(), words_.word(id_)));
     }
     for (const claim::HeldBack& held : found.limits)
-      reasons_.push_back(limit_reason(reader_, book_, held));
+      reasons_.push_back(limit_reason(reader_, book_, held, words_.store()));
     if (claim::is_suspect(job_)) {
       add("suspect",
           fmt::format(

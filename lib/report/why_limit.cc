@@ -4,6 +4,8 @@
 
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
+#include "lib/report/quota_view.h"
+#include "lib/workflow/change/limit_words.h"
 
 namespace torc::report {
 namespace {
@@ -20,34 +22,45 @@ std::string names_of_holders(const claim::Reader& reader, workflow::RecipeBook& 
   return holders.size() > kNamesTold ? names + ", …" : names;
 }
 
+// Empty: it is what the workflow file says.
+std::string set_since(const claim::Limit& limit) {
+  if (!limit.before_set) return "";
+  return fmt::format(" (the workflow file says {})", show_count(*limit.before_set));
+}
+
 }  // namespace
 
 Reason limit_reason(const claim::Reader& reader, workflow::RecipeBook& book,
-                    const claim::HeldBack& held) {
+                    const claim::HeldBack& held, const std::string& store) {
   const claim::LimitState& by = held.by;
   const std::string name = printable(by.limit.name);
   const std::string used = show_count(by.used);
   const std::string most = show_count(by.limit.most);
+  if (held.amount > by.limit.most) {
+    const bool named = by.limit.kind == claim::LimitKind::named;
+    return {"limit",
+            fmt::format("It needs {} of {}, and there {} {}{}: it waits until that is raised.",
+                        held.amount, named ? fmt::format("'{}'", name) : show_limit(by.limit),
+                        by.limit.most == 1 ? "is" : "are", most, set_since(by.limit)),
+            fmt::format("torc set {} --limit {}={}", store,
+                        shell_word(workflow::limit_name(by.limit)), held.amount)};
+  }
   if (by.limit.kind == claim::LimitKind::entry) {
-    return {"limit", fmt::format("{} of at most {} jobs of its entry '{}' run.", used, most, name),
+    return {"limit",
+            fmt::format("{} of at most {} jobs of its entry '{}' run{}.", used, most, name,
+                        set_since(by.limit)),
             kNothing};
   }
   const std::string holders = names_of_holders(reader, book, by.number);
   if (by.limit.kind == claim::LimitKind::workflow) {
     return {"limit",
-            fmt::format("{} jobs run, and the workflow's max_parallel is {}{}{}.", used, most,
-                        holders.empty() ? "" : ": ", holders),
+            fmt::format("{} jobs run, and the workflow's max_parallel is {}{}{}{}.", used, most,
+                        set_since(by.limit), holders.empty() ? "" : ": ", holders),
             kNothing};
   }
-  if (held.amount > by.limit.most) {
-    return {"limit",
-            fmt::format("It needs {} of '{}', and there are {}: it can never run.", held.amount,
-                        name, most),
-            "make a new workflow with a larger limit"};
-  }
   return {"limit",
-          fmt::format("It needs {} of '{}', and {} of {} are in use{}{}.", held.amount, name, used,
-                      most, holders.empty() ? "" : ", by ", holders),
+          fmt::format("It needs {} of '{}', and {} of {} are in use{}{}{}.", held.amount, name,
+                      used, most, set_since(by.limit), holders.empty() ? "" : ", by ", holders),
           kNothing};
 }
 

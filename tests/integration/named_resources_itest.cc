@@ -97,6 +97,29 @@ jobs:
   EXPECT_EQ(here.json({"status", "wf.torc"})["jobs_by_state"]["completed"], 6);
 }
 
+TEST(NamedResources, several_pieces_of_a_job_lie_in_one_group_where_that_can_be) {
+  Workplace here;
+  here.write("wf.yaml", R"(name: wf
+resource_requirements:
+  - {name: one, memory: 1m, resources: {fpga: 1}}
+  - {name: two, memory: 1m, resources: {fpga: 2}}
+jobs:
+  - {name: first, command: "echo first $TORC_RESOURCE_FPGA > record; read x < gate", resource_requirements: one, priority: 9}
+  - {name: second, command: "echo second $TORC_RESOURCE_FPGA > record", resource_requirements: two}
+)");
+  Fifo record{here.path() / "record"};
+  Fifo gate{here.path() / "gate"};
+  ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
+  const auto worker = here.start({"worker", "wf.torc", "--num-cpus", "2", "--memory", "1g",
+                                  "--resource", "fpga=[a,b],[c,d]"});
+  ASSERT_TRUE(wait_until({&record, worker.get()}, [&] { return record.lines().size() == 2; }))
+      << worker->err();
+  EXPECT_TRUE(record.has("first a"));
+  EXPECT_TRUE(record.has("second c,d")) << record.lines().back();
+  gate.open_gate(1);
+  EXPECT_EQ(worker->wait().exit_code, 0);
+}
+
 TEST(NamedResources, a_flag_that_makes_no_sense_is_refused) {
   Workplace here;
   here.write("wf.yaml", "name: wf\njobs: [{name: a, command: 'true'}]\n");

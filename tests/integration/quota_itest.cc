@@ -161,6 +161,75 @@ jobs:
   expect_sound();
 }
 
+TEST_P(Quota, a_limit_is_set_while_workers_run) {
+  make(R"(name: wf
+limits: {licence: 1}
+max_parallel: 9
+jobs:
+  - name: one_{i}
+    command: "echo in > record; read x < gate; echo out > record"
+    limits: [licence]
+    parameters: {i: "1:6"}
+)");
+  Fifo record(here.path() / "record");
+  Fifo gate(here.path() / "gate");
+  const auto in = [&](std::size_t jobs) { return record.lines().size() == jobs; };
+  const auto worker = here.start(
+      {"worker", "wf.torc", "--num-cpus", "8", "--memory", "1g", "--idle-timeout", "1h"});
+  ASSERT_TRUE(wait_until({&record, worker.get()}, [&] { return in(1); })) << worker->err();
+  const Ended raised = here.run({"set", "--limit", "licence=3"});
+  EXPECT_EQ(raised.exit_code, 0) << raised;
+  EXPECT_TRUE(raised.says("licence: 3, was 1; 1 in use\n")) << raised;
+  ASSERT_TRUE(wait_until({&record, worker.get()}, [&] { return in(3); })) << worker->err();
+  const json lowered = here.json({"set", "wf.torc", "--limit", "licence=1"})["limits"][0];
+  EXPECT_EQ(lowered["limit"], 1) << lowered;
+  EXPECT_EQ(lowered["limit_before"], 3) << lowered;
+  EXPECT_EQ(lowered["in_use"], 3) << lowered;
+  const json zero = here.json({"set", "wf.torc", "--limit", "licence=0"})["limits"][0];
+  EXPECT_EQ(zero["too_large_jobs"], 3) << zero;
+  EXPECT_TRUE(here.run({"status"}).says("licence: 3 of 0 in use (the workflow file says 1)"));
+  EXPECT_EQ(here.json({"status"})["limits"][0]["limit_of_file"], 1);
+  const Ended why = here.run({"why", "one_6"});
+  EXPECT_TRUE(why.says("It needs 1 of 'licence', and there are 0 (the workflow file says 1)"))
+      << why;
+  EXPECT_TRUE(why.says("torc set wf.torc --limit licence=1")) << why;
+  // Those that run go on: they are let go, and nothing follows them.
+  gate.open_gate(6);
+  ASSERT_TRUE(wait_until({&record, worker.get()}, [&] { return in(6); })) << worker->err();
+  EXPECT_EQ(std::ranges::count(record.lines(), "out"), 3) << "nothing follows those that ran";
+  const json both =
+      here.json({"set", "wf.torc", "--limit", "licence=2", "--limit", "max_parallel=1"});
+  EXPECT_EQ(both["limits"][1]["limit_before"], 9) << both;
+  EXPECT_EQ(worker->wait().exit_code, 0);
+  EXPECT_EQ(here.json({"status"})["jobs_by_state"]["completed"], 6);
+  expect_sound();
+  // It is what the file says of the work, whatever was set since.
+  const Ended again = here.run({"run", "wf.yaml"});
+  EXPECT_EQ(again.exit_code, 0) << again;
+}
+
+TEST_P(Quota, a_limit_that_there_is_not_cannot_be_set) {
+  make("name: wf\nlimits: {licence: 3}\njobs: [{name: a, command: 'true', limits: [licence]}]\n");
+  const Ended unknown = here.run({"set", "--limit", "license=2"});
+  EXPECT_EQ(unknown.exit_code, 2) << unknown;
+  EXPECT_TRUE(unknown.says("the workflow has no limit 'license'")) << unknown;
+  EXPECT_TRUE(unknown.says("it has 'licence'")) << unknown;
+  const Ended jobs = here.run({"set", "a", "--limit", "licence=2"});
+  EXPECT_EQ(jobs.exit_code, 2) << jobs;
+  EXPECT_TRUE(jobs.says("of the whole workflow")) << jobs;
+  const Ended half = here.run({"set", "--limit", "licence=2", "--limit", "max_parallel=2"});
+  EXPECT_EQ(half.exit_code, 2) << half;
+  EXPECT_EQ(here.json({"status"})["limits"][0]["limit"], 3) << "all of them are set, or none";
+  const json tried = here.json({"set", "wf.torc", "--limit", "licence=7", "--dry-run"});
+  EXPECT_EQ(tried["limits"][0]["limit"], 7);
+  EXPECT_EQ(here.run({"set", "--limit", "licence=0"}).exit_code, 0);
+  const Ended held = run_all();
+  EXPECT_EQ(held.exit_code, 1) << held;
+  EXPECT_TRUE(held.says("a limit keeps 1 ready job(s) from starting")) << held;
+  EXPECT_EQ(here.run({"set", "--limit", "licence=3"}).exit_code, 0);
+  EXPECT_EQ(here.json({"status"})["limits"][0]["limit"], 3);
+}
+
 TEST_P(Quota, what_jobs_share_is_never_used_twice_and_comes_back_from_a_lost_worker) {
   make(R"(name: wf
 limits: {licence: 3}

@@ -307,6 +307,7 @@ void JsonSchema::change_jobs() {
   take("job", {"job", "wf.torc", "more"});
   take("set", {"set", "wf.torc", "huge", "cpus=2", "priority=5"});
   take("set", {"set", "wf.torc", "--all", "runtime=none", "--dry-run"});
+  take("set", {"set", "wf.torc", "--limit", "good_{i}=3"});
   take("release", {"release", "wf.torc", "--all"});
   take("retry", {"retry", "wf.torc", "--canceled", "--dry-run"});
   take("retry", {"retry", "wf.torc", "bad", "dropped", "good_1"});

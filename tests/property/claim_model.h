@@ -113,6 +113,8 @@ class ClaimModel {
     }
     return used;
   }
+  [[nodiscard]] std::size_t limits() const { return limits_.size(); }
+  void set_limit(std::size_t number, std::uint32_t most) { limits_[number - 1].most = most; }
   [[nodiscard]] const Usage& spent() const { return spent_; }
   // A job needs more of a limit than there is: an addition may, of one that was there before.
   [[nodiscard]] bool some_need_more_than_there_is() const {

@@ -18,6 +18,7 @@
 #include "lib/claim/transactions/override.h"
 #include "lib/claim/transactions/plan_writing.h"
 #include "lib/claim/transactions/reset.h"
+#include "lib/claim/transactions/set_limit.h"
 #include "tests/property/claim_generators.h"
 #include "tests/property/claim_model.h"
 #include "tests/property/strict_state.h"
@@ -58,7 +59,7 @@ class World {
     now_ = WallTime(time_ + static_cast<std::int64_t>(below(4) * 1'000'000));
     if (one_in(20)) now_ += std::chrono::seconds(below(20'000));
     const std::uint64_t dice = below(33);
-    if (dice >= 31) return set();
+    if (dice >= 31) return model_.limits() > 0 && one_in(4) ? set_limit() : set();
     if (dice < 2 || model_.live_workers() == 0) return enter();
     if (dice == 2) return leave();
     if (dice == 3) return one_in(3) ? bar() : expire();
@@ -323,6 +324,16 @@ class World {
     const auto change = set_jobs(tx_, ranges, setting);
     RC_ASSERT(change.ok());
     compare_change(*change, model_.set(ranges, setting));
+  }
+
+  void set_limit() {
+    const std::size_t number = 1 + below(model_.limits());
+    const auto most = static_cast<std::uint32_t>(below(7));
+    const auto change = torc::claim::set_limit(tx_, static_cast<std::uint32_t>(number), most);
+    RC_ASSERT(change.ok());
+    RC_ASSERT(change->after.limit.of_file() == change->before.of_file());
+    model_.set_limit(number, most);
+    compare();
   }
 
   void reset(const std::vector<JobRange>& ranges, Force force) {

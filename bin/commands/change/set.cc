@@ -1,5 +1,6 @@
-// torc set: jobs get other needs, another label or priority.
+// torc set: jobs get other needs, another label or priority; limits of the workflow are other ones.
 #include "bin/commands/change/change_jobs.h"
+#include "bin/commands/change/set_limits.h"
 #include "lib/base/quantities.h"
 #include "lib/workflow/change/setting_words.h"
 
@@ -34,11 +35,19 @@ Result<Exit> run_set(const App& app, const ChangeOptions& options) {
 }  // namespace
 
 void add_set(Command& c) {
-  auto& o = add_change(c, "Change what jobs need, their label or their priority",
+  auto& o = add_change(c, "Change what jobs need, their label or priority, or a limit",
                        "[STORE] NAME… KEY=VALUE…: " + workflow::setting_keys());
   add_all(c, o.jobs, "all jobs that have not completed");
   add_state(c, o.jobs, claim::states_with(claim::trait::kSettable));
-  c.run([&o](const App& app) { return run_set(app, o); });
+  auto& limits = c.options<std::vector<std::string>>();
+  c.option("--limit", limits,
+           "instead of jobs: how much there is of one of the workflow's limits (max_parallel, an "
+           "entry, a name); may be repeated")
+      .value("NAME=N")
+      .one_at_a_time();
+  c.run([&](const App& app) {
+    return limits.empty() ? run_set(app, o) : set_limits(app, o, limits);
+  });
 }
 
 }  // namespace torc::cli

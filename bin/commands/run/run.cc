@@ -188,6 +188,11 @@ void print_summary(const App& app, const worker::WorkerSummary& summary, const P
   if (summary.end == worker::WorkerEnd::nothing_fits && w.budget_holds) {
     say(app.out, "the budget keeps {} ready job(s) from starting; see `torc status {}`\n",
         show_count(w.of(JobState::ready)), shown);
+  } else if (summary.end == worker::WorkerEnd::nothing_fits && w.limits_hold) {
+    say(app.out,
+        "a limit keeps {} ready job(s) from starting; see `torc status {}`, and `torc set --limit` "
+        "to raise it\n",
+        show_count(w.of(JobState::ready)), shown);
   } else if (summary.end == worker::WorkerEnd::nothing_fits) {
     say(app.out, "{} ready job(s) cannot run on this worker; see `torc jobs {} --state ready`\n",
         show_count(w.of(JobState::ready)), shown);

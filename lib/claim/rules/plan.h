@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -118,6 +119,10 @@ struct Limit {
   std::string name;  // of the entry, as written, or its own; empty: of the workflow
   std::uint32_t most = 1;
   LimitKind kind = LimitKind::entry;
+  // What the workflow file says, where a person has set another one since (set_limit()).
+  std::optional<std::uint32_t> before_set = {};
+  [[nodiscard]] std::uint32_t of_file() const { return before_set.value_or(most); }
+  bool operator==(const Limit&) const = default;
 };
 [[nodiscard]] inline bool is_same_limit(const Limit& a, const Limit& b) {
   return a.kind == b.kind && a.name == b.name;

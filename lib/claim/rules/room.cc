@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "lib/claim/rules/near_pieces.h"
+
 namespace torc::claim {
 namespace {
 
@@ -53,15 +55,59 @@ std::uint64_t fit_one(const Amount& need, const Room& room) {
   return free->thousandths / need.thousandths;
 }
 
-// The piece that serves a need of that name best; its number, or none.
-std::optional<std::uint32_t> best_whole(std::string_view name, const std::vector<Piece>& pieces) {
-  std::optional<std::uint32_t> best;
+// Those that nobody has: of no type first, then the others.
+std::vector<std::uint32_t> whole_ones(std::string_view name, const std::vector<Piece>& pieces) {
+  std::vector<std::uint32_t> whole;
+  std::vector<std::uint32_t> typed;
   for (std::uint32_t i = 0; i < pieces.size(); ++i) {
     if (pieces[i].free != kWhole || !is_of(pieces[i].kind, name)) continue;
-    if (pieces[i].kind.size() == name.size()) return i;
-    if (!best) best = i;
+    (pieces[i].kind.size() == name.size() ? whole : typed).push_back(i);
   }
-  return best;
+  whole.insert(whole.end(), typed.begin(), typed.end());
+  return whole;
+}
+
+// Of `whole`, `count` in as few groups as can be; one without a group is one by itself.
+// Precondition: there are as many.
+std::vector<std::uint32_t> near_each_other(const std::vector<std::uint32_t>& whole,
+                                           std::uint64_t count, const std::vector<Piece>& pieces) {
+  std::vector<std::uint32_t> groups;  // of which each of `whole` is
+  std::vector<std::uint32_t> names;
+  std::vector<std::uint64_t> free;
+  for (const std::uint32_t i : whole) {
+    const std::uint32_t name = pieces[i].group;
+    const auto known = name == 0 ? names.end() : std::ranges::find(names, name);
+    groups.push_back(static_cast<std::uint32_t>(known - names.begin()));
+    if (known == names.end()) {
+      names.push_back(name);
+      free.push_back(1);
+    } else {
+      ++free[groups.back()];
+    }
+  }
+  std::vector<std::uint64_t> take = from_fewest_groups(free, count);
+  std::vector<std::uint32_t> chosen;
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    if (take[groups[i]] == 0) continue;
+    --take[groups[i]];
+    chosen.push_back(whole[i]);
+  }
+  return chosen;
+}
+
+// The pieces that serve a need of that name best; empty: there are not so many.
+std::vector<std::uint32_t> best_whole(std::string_view name, std::uint64_t count,
+                                      const std::vector<Piece>& pieces) {
+  std::vector<std::uint32_t> whole = whole_ones(name, pieces);
+  if (whole.size() < count) return {};
+  const auto plain = static_cast<std::uint64_t>(std::ranges::count_if(
+      whole, [&](std::uint32_t i) { return pieces[i].kind.size() == name.size(); }));
+  if (plain >= count) whole.resize(plain);
+  if (std::ranges::all_of(whole, [&](std::uint32_t i) { return pieces[i].group == 0; })) {
+    whole.resize(count);
+    return whole;
+  }
+  return near_each_other(whole, count, pieces);
 }
 
 std::optional<std::uint32_t> best_shared(const Amount& need, const std::vector<Piece>& pieces) {
@@ -71,7 +117,9 @@ std::optional<std::uint32_t> best_shared(const Amount& need, const std::vector<P
     if (p.free == kWhole || p.free < need.thousandths || !is_of(p.kind, need.name)) continue;
     if (!best || p.free < pieces[*best].free) best = i;
   }
-  return best ? best : best_whole(need.name, pieces);
+  if (best) return best;
+  const auto whole = best_whole(need.name, 1, pieces);
+  return whole.empty() ? std::nullopt : std::optional(whole.front());
 }
 
 bool choose_one(const Amount& need, std::vector<Piece>& pieces, std::vector<PieceUse>& uses) {
@@ -91,12 +139,10 @@ bool choose_one(const Amount& need, std::vector<Piece>& pieces, std::vector<Piec
     if (piece) use(*piece, static_cast<std::uint32_t>(need.thousandths));
     return piece.has_value();
   }
-  for (std::uint64_t left = need.thousandths; left >= kWhole; left -= kWhole) {
-    const auto piece = best_whole(need.name, pieces);
-    if (!piece) return false;
-    use(*piece, kWhole);
-  }
-  return need.thousandths % kWhole == 0;
+  if (need.thousandths % kWhole != 0) return false;
+  const auto whole = best_whole(need.name, need.thousandths / kWhole, pieces);
+  for (const std::uint32_t piece : whole) use(piece, kWhole);
+  return !whole.empty();
 }
 
 // `sums`: those that the pieces do not serve.

@@ -16,6 +16,7 @@ namespace torc::claim {
 struct Piece {
   std::string kind;             // "gpus/a100", "port"
   std::uint32_t free = kWhole;  // of 1000; 0: a job has it, or another worker
+  std::uint32_t group = 0;      // those of one are near each other; 0: of none
   bool operator==(const Piece&) const = default;
 };
 // The pieces are those of a worker, in its order; those of GPUs may be left out where none of them
@@ -37,8 +38,8 @@ struct PieceUse {
   std::uint32_t thousandths = kWhole;
   bool operator==(const PieceUse&) const = default;
 };
-// What a job gets: shared pieces are filled first, and pieces of a type are left for those who ask
-// for it. None: it does not fit.
+// What a job gets: shared pieces are filled first, pieces of a type are left for those who ask for
+// it, and of the rest those are taken that lie in the fewest groups. None: it does not fit.
 [[nodiscard]] std::optional<std::vector<PieceUse>> choose(const Resources& need,
                                                           const std::vector<Piece>& pieces);
 

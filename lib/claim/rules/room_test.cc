@@ -72,6 +72,32 @@ TEST(Room, a_need_of_any_gpu_leaves_those_of_a_type_as_long_as_it_can) {
   EXPECT_EQ(*chosen, (std::vector<PieceUse>{{1, kWhole}}));
 }
 
+TEST(Room, several_pieces_lie_in_as_few_groups_as_they_can) {
+  std::vector<Piece> pieces;
+  for (const std::uint32_t group : {1U, 2U, 1U, 2U, 1U}) pieces.push_back({"gpus", kWhole, group});
+  const auto whole = [](std::uint32_t piece) { return PieceUse{piece, kWhole}; };
+  EXPECT_EQ(choose(needs({}, 2), pieces), (std::vector<PieceUse>{whole(1), whole(3)}));
+  EXPECT_EQ(choose(needs({}, 3), pieces), (std::vector<PieceUse>{whole(0), whole(2), whole(4)}));
+  pieces[3].free = 0;
+  EXPECT_EQ(choose(needs({}, 1), pieces), std::vector<PieceUse>{whole(1)})
+      << "it leaves the others together";
+  EXPECT_EQ(choose(needs({{"gpus", 500}}), pieces), (std::vector<PieceUse>{{1, 500}}));
+  EXPECT_EQ(choose(needs({}, 4), pieces)->size(), 4U);
+  EXPECT_FALSE(choose(needs({}, 5), pieces));
+}
+
+TEST(Room, pieces_of_no_group_are_near_nobody) {
+  const std::vector<Piece> pieces = {{"port"}, {"port"}, {"port", kWhole, 1}, {"port", kWhole, 1}};
+  EXPECT_EQ(choose(needs({{"port", 2000}}), pieces),
+            (std::vector<PieceUse>{{2, kWhole}, {3, kWhole}}));
+}
+
+TEST(Room, what_has_a_type_is_left_also_where_it_lies_nearer) {
+  const std::vector<Piece> pieces = {
+      {"gpus", kWhole, 1}, {"gpus/t4", kWhole, 1}, {"gpus", kWhole, 2}};
+  EXPECT_EQ(choose(needs({}, 2), pieces), (std::vector<PieceUse>{{0, kWhole}, {2, kWhole}}));
+}
+
 TEST(Room, a_part_goes_where_it_leaves_the_least) {
   const auto chosen =
       choose(needs({{"port", 250}}), {{"port", 700}, {"port", 300}, {"port", 500}, {"port"}});

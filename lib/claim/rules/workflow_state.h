@@ -22,6 +22,7 @@ struct WorkflowState {
   std::uint64_t ending = 0;
   // Of an answer: the budget kept jobs from being granted.
   bool budget_holds = false;
+  bool limits_hold = false;  // the same of a limit
   [[nodiscard]] std::uint64_t of(JobState s) const { return counts[static_cast<std::size_t>(s)]; }
   std::uint32_t max_failures = 0;  // 0: as many as there are
   ActionTally actions;             // zeros where there are none

@@ -93,6 +93,7 @@ std::uint64_t Quota::room(const JobClass& job_class, WorkerEpoch worker) {
       }
       room = std::min(room, free / one.amount);
     }
+    limits_hold_ = limits_hold_ || room == 0;
   }
   if (!has(rule::kBudget) || room == 0) return room;
   const std::uint64_t affordable = budget_account_.affordable(job_class.need, cpus_of(worker));

@@ -70,6 +70,8 @@ class Quota {
 
   // Whether the budget left no room for what was asked for.
   [[nodiscard]] bool budget_holds() const { return budget_holds_; }
+  // The same of a limit.
+  [[nodiscard]] bool limits_hold() const { return limits_hold_; }
 
   // From here on claims are prefetches. What a prefetched job has of a limit keeps others from
   // starting: only a fair share is given, half of what each worker would get of what is free.
@@ -94,6 +96,7 @@ class Quota {
   Slots slots_;
   BudgetAccount budget_account_;
   bool budget_holds_ = false;
+  bool limits_hold_ = false;
   std::uint64_t sharers_ = 0;                      // 0: claims are no prefetches
   std::map<std::uint32_t, std::uint64_t> shares_;  // what is left of them, by limit
   std::map<std::uint32_t, JobClass> classes_;

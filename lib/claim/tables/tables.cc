@@ -435,7 +435,9 @@ Key due_key(std::uint32_t number) {
 std::string encode(const Limit& limit) {
   Encoder out;
   out.varint(limit.most).text(limit.name);
-  if (limit.kind != LimitKind::entry) out.u8(static_cast<std::uint8_t>(limit.kind));
+  if (limit.kind != LimitKind::entry || limit.before_set)
+    out.u8(static_cast<std::uint8_t>(limit.kind));
+  if (limit.before_set) out.varint(*limit.before_set);
   return std::move(out).bytes();
 }
 
@@ -449,6 +451,7 @@ std::optional<Limit> decode_limit(std::string_view value) {
     if (kind > static_cast<std::uint8_t>(LimitKind::workflow)) return std::nullopt;
     limit.kind = static_cast<LimitKind>(kind);
   }
+  if (!in.at_end()) limit.before_set = in.u32();
   return in.whole(std::move(limit));
 }
 

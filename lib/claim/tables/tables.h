@@ -41,7 +41,7 @@ enum class Table : char {
   idle = 'I',        // + epoch of a live worker with a bell that got less than it asked for; empty
   job = 'J',         // + job
   tally = 'K',       // one key
-  limit = 'L',       // + number, immutable
+  limit = 'L',       // + number; what there is of it a person may set
   signature = 'M',   // + job that ended and takes or makes files or user data
   name = 'N',        // + name hash + job
   order = 'o',     // + place in the order of claims, of each class with ready jobs; where there are

@@ -179,6 +179,9 @@ TEST(Tables, a_limit_of_an_entry_is_written_as_ever) {
     EXPECT_EQ(read->kind, kind);
   }
   EXPECT_FALSE(decode_limit(entry + '\x03'));
+  const Limit set{"a", 0, LimitKind::entry, 3};
+  EXPECT_EQ(decode_limit(encode(set)), set);
+  EXPECT_EQ(set.of_file(), 3U);
 }
 
 TEST(Tables, a_time_further_off_than_any_clock_is_written_as_far_as_it_is_read) {

@@ -74,6 +74,7 @@ class Session {
     answer_.workflow.unmet = ledger_.tally().unmet;
     answer_.workflow.ending = ledger_.tally().ending;
     answer_.workflow.budget_holds = ledger_.quota().budget_holds();
+    answer_.workflow.limits_hold = ledger_.quota().limits_hold();
     for (std::uint64_t n : answer_.workflow.counts) answer_.workflow.jobs += n;
     answer_.live_workers = ledger_.tally().live_workers;
     answer_.job_time = ledger_.tally().job_time;

@@ -8,6 +8,7 @@
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/testing/test_workflow.h"
 #include "lib/claim/transactions/live.h"
+#include "lib/claim/transactions/set_limit.h"
 
 namespace torc::claim {
 namespace {
@@ -64,6 +65,56 @@ TEST(Limits, a_release_and_an_expiry_give_slots_back) {
   ASSERT_TRUE(*expire_worker(wf.tx, two, read_worker(wf.tx, two)->renewals, kNoon, 5));
   EXPECT_EQ(used(wf), 0U);
   wf.check();
+}
+
+LimitChange set_to(TestWorkflow& wf, std::uint32_t most) {
+  ++wf.tx.number;
+  const auto change = set_limit(wf.tx, 1, most);
+  EXPECT_TRUE(change.ok());
+  wf.check();
+  return *change;
+}
+
+TEST(Limits, a_limit_that_is_raised_lets_as_many_more_start) {
+  TestWorkflow wf(limited(5, 2));
+  const WorkerEpoch worker = wf.join();
+  ASSERT_EQ(wf.claim(worker, 9).size(), 2U);
+  EXPECT_EQ(set_to(wf, 3).freed(), 1U);
+  EXPECT_EQ(ids(wf.claim(worker, 9)), std::vector<std::uint64_t>{3});
+}
+
+TEST(Limits, a_limit_that_is_lowered_ends_nobody_and_starts_nobody_until_it_fits) {
+  TestWorkflow wf(limited(5, 3));
+  const WorkerEpoch worker = wf.join();
+  const auto held = wf.claim(worker, 9);
+  ASSERT_EQ(held.size(), 3U);
+  const LimitChange change = set_to(wf, 1);
+  EXPECT_EQ(change.freed(), 0U);
+  EXPECT_EQ(change.after.used, 3U);
+  EXPECT_EQ(change.before.most, 3U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    ASSERT_TRUE(wf.finish(worker, held[i].token).ok());
+    EXPECT_TRUE(wf.claim(worker, 9).empty());
+  }
+  ASSERT_TRUE(wf.finish(worker, held[2].token).ok());
+  EXPECT_EQ(ids(wf.claim(worker, 9)), std::vector<std::uint64_t>{4});
+}
+
+TEST(Limits, none_at_all_lets_nothing_start_and_counts_whom_it_is_too_small_for) {
+  TestWorkflow wf(limited(5, 3, 1));
+  const LimitChange change = set_to(wf, 0);
+  EXPECT_EQ(change.too_large, 5U) << "the other has nothing of it";
+  EXPECT_EQ(ids(wf.claim(wf.join(), 9)), std::vector<std::uint64_t>{6});
+}
+
+TEST(Limits, what_the_file_says_is_kept_until_the_limit_is_that_again) {
+  TestWorkflow wf(limited(5, 3));
+  EXPECT_EQ(set_to(wf, 1).after.limit.before_set, 3U);
+  EXPECT_EQ(set_to(wf, 2).after.limit.of_file(), 3U);
+  EXPECT_EQ(read_limit(wf.tx, 1)->limit.before_set, 3U);
+  set_to(wf, 3);
+  EXPECT_FALSE(read_limit(wf.tx, 1)->limit.before_set);
+  EXPECT_FALSE(set_limit(wf.tx, 2, 1).ok());
 }
 
 TEST(Limits, a_canceled_job_keeps_its_slot_until_its_worker_ended_it) {

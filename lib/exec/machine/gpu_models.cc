@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 struct Device {
   std::string type;
   std::string uuid;
+  std::uint32_t group;  // 0: not known
 };
 
 std::vector<fs::path> sorted_entries(const std::string& directory) {
@@ -29,13 +30,25 @@ std::vector<fs::path> sorted_entries(const std::string& directory) {
   return all;
 }
 
+// Where the kernel knows no node it says -1.
+std::uint32_t numa_group(const fs::path& device) {
+  const auto text = read_small_file((device / "numa_node").string()).value_or("");
+  const auto node = whole_number<std::uint16_t>(trimmed(text));
+  return node ? *node + std::uint32_t{1} : 0;
+}
+
+bool has_bus_order(const GetEnv& env) {
+  return env("CUDA_DEVICE_ORDER").value_or("") == "PCI_BUS_ID" && !env("SLURM_JOB_ID");
+}
+
 // In the order of the bus.
 std::vector<Device> nvidia_models(const std::string& root) {
   std::vector<Device> all;
   for (const fs::path& gpu : sorted_entries(root + "/proc/driver/nvidia/gpus")) {
     const auto text = read_small_file((gpu / "information").string()).value_or("");
     all.push_back({type_of_model(trimmed(line_value(text, "Model:"))),
-                   std::string(trimmed(line_value(text, "GPU UUID:")))});
+                   std::string(trimmed(line_value(text, "GPU UUID:"))),
+                   numa_group(root + "/sys/bus/pci/devices/" + gpu.filename().string())});
   }
   return all;
 }
@@ -50,7 +63,8 @@ std::vector<Device> amd_models(const std::string& root) {
     if (trimmed(vendor) != "0x1002") continue;
     const auto product = read_small_file((card / "device/product_name").string()).value_or("");
     const auto id = read_small_file((card / "device/unique_id").string()).value_or("");
-    all.push_back({type_of_model(trimmed(product)), "GPU-" + std::string(trimmed(id))});
+    all.push_back({type_of_model(trimmed(product)), "GPU-" + std::string(trimmed(id)),
+                   numa_group(card / "device")});
   }
   return all;
 }
@@ -100,8 +114,7 @@ std::vector<std::string> kinds_of(const Gpus& gpus, const GetEnv& env, const std
   };
   const bool alike =
       std::ranges::all_of(there, [&](const Device& d) { return d.type == there[0].type; });
-  const bool by_bus =
-      nvidia && env("CUDA_DEVICE_ORDER").value_or("") == "PCI_BUS_ID" && !env("SLURM_JOB_ID");
+  const bool by_bus = nvidia && has_bus_order(env);
   std::vector<std::string> kinds;
   for (const std::string& id : gpus.ids) {
     std::string type = alike ? there[0].type : "";
@@ -113,6 +126,30 @@ std::vector<std::string> kinds_of(const Gpus& gpus, const GetEnv& env, const std
   }
   const bool known = std::ranges::any_of(kinds, [](const std::string& k) { return k != kGpus; });
   return known ? kinds : std::vector<std::string>{};
+}
+
+std::vector<std::uint32_t> numa_groups_of(const Gpus& gpus, const GetEnv& env,
+                                          const std::string& root) {
+  const bool nvidia = gpus.variable == "CUDA_VISIBLE_DEVICES";
+  const bool amd = gpus.variable == "ROCR_VISIBLE_DEVICES";
+  if ((!nvidia && !amd) || gpus.ids.size() < 2) return {};
+  const std::vector<Device> there = nvidia ? nvidia_models(root) : amd_models(root);
+  const bool alike =
+      std::ranges::all_of(there, [&](const Device& d) { return d.type == there[0].type; });
+  const bool seen_whole = alike && there.size() == gpus.ids.size() && !env("SLURM_JOB_ID");
+  const bool by_number = nvidia && (has_bus_order(env) || seen_whole);
+  std::vector<std::uint32_t> groups;
+  for (const std::string& id : gpus.ids) {
+    const auto number = whole_number<std::size_t>(id);
+    std::uint32_t group = 0;
+    for (std::size_t i = 0; i < there.size() && group == 0; ++i) {
+      if (id == there[i].uuid || (by_number && number == i)) group = there[i].group;
+    }
+    if (group == 0) return {};
+    groups.push_back(group);
+  }
+  const bool one = std::ranges::all_of(groups, [&](std::uint32_t g) { return g == groups[0]; });
+  return one ? std::vector<std::uint32_t>{} : groups;
 }
 
 }  // namespace torc::exec

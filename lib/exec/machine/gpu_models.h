@@ -1,6 +1,7 @@
 // Of which type the GPUs are that a process may use, where that is certain.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,5 +20,12 @@ namespace torc::exec {
 // number in the order of the bus (CUDA_DEVICE_ORDER=PCI_BUS_ID) on a node that is seen whole.
 [[nodiscard]] std::vector<std::string> kinds_of(const Gpus& gpus, const GetEnv& env,
                                                 const std::string& root);
+
+// Of each of `gpus` the NUMA node that it hangs on, plus 1; empty: it is not known of all of them,
+// or they hang on one. By sysfs, for those that have the UUID of one of the drivers' list, and for
+// NVIDIA's by number where numbers are in the order of the bus (as above), or outside of Slurm all
+// GPUs of the node are of one model and seen.
+[[nodiscard]] std::vector<std::uint32_t> numa_groups_of(const Gpus& gpus, const GetEnv& env,
+                                                        const std::string& root);
 
 }  // namespace torc::exec

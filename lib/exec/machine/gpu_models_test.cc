@@ -93,5 +93,67 @@ TEST_F(GpuKinds, without_a_driver_that_tells_are_none) {
   EXPECT_EQ(kinds({"0"}), Kinds{});
 }
 
+TEST_F(GpuKinds, that_are_hidden_count_for_no_type) {
+  nvidia(1, "NVIDIA A100-SXM4-40GB", "GPU-1");
+  nvidia(2, "Tesla T4", "GPU-2");
+  nvidia(3, "NVIDIA A100-SXM4-40GB", "GPU-3");
+  for (const auto& [variable, value] :
+       {std::pair{"CUDA_VISIBLE_DEVICES", "GPU-1,GPU-2"}, {"SLURM_JOB_GPUS", "GPU-1,GPU-2"}}) {
+    env_ = {{variable, value}};
+    const auto get = [this](std::string_view name) -> std::optional<std::string> {
+      const auto it = env_.find(std::string(name));
+      if (it == env_.end()) return std::nullopt;
+      return it->second;
+    };
+    const Machine machine = detect(get, root_.string());
+    EXPECT_EQ(machine.gpu_kinds, (Kinds{"gpus/a100", "gpus/t4"})) << variable;
+    EXPECT_EQ(named_of(machine), (Amounts{{"gpus/a100", 1000, true}, {"gpus/t4", 1000, true}}));
+  }
+}
+
+class GpuGroups : public GpuKinds {
+ protected:
+  using Groups = std::vector<std::uint32_t>;
+  // GPU-1 and GPU-2 on one node, GPU-3 and GPU-4 on the other.
+  void SetUp() override {
+    GpuKinds::SetUp();
+    for (int bus = 1; bus <= 4; ++bus) {
+      nvidia(bus, "NVIDIA A100-SXM4-40GB", "GPU-" + std::to_string(bus));
+      numa(bus, bus <= 2 ? "0" : "1");
+    }
+  }
+  void numa(int bus, const std::string& node) const {
+    file("sys/bus/pci/devices/0000:0" + std::to_string(bus) + ":00.0/numa_node", node + "\n");
+  }
+  Groups groups(const std::vector<std::string>& ids) const {
+    const auto get = [this](std::string_view name) -> std::optional<std::string> {
+      const auto it = env_.find(std::string(name));
+      if (it == env_.end()) return std::nullopt;
+      return it->second;
+    };
+    return numa_groups_of({ids, variable_, "test"}, get, root_.string());
+  }
+};
+
+TEST_F(GpuGroups, are_the_numa_nodes_that_gpus_hang_on) {
+  EXPECT_EQ(groups({"0", "1", "2", "3"}), (Groups{1, 1, 2, 2}));
+  EXPECT_EQ(groups({"GPU-4", "GPU-1"}), (Groups{2, 1}));
+}
+
+TEST_F(GpuGroups, are_none_where_it_is_not_sure_which_gpu_a_number_is) {
+  EXPECT_EQ(groups({"0", "2"}), Groups{}) << "numbers of a part of them";
+  env_["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
+  EXPECT_EQ(groups({"0", "2"}), (Groups{1, 2}));
+  env_["SLURM_JOB_ID"] = "7";
+  EXPECT_EQ(groups({"0", "2"}), Groups{});
+  EXPECT_EQ(groups({"0", "1", "2", "3"}), Groups{}) << "Slurm may show others by these numbers";
+}
+
+TEST_F(GpuGroups, are_none_where_the_kernel_knows_none_or_there_is_only_one) {
+  EXPECT_EQ(groups({"GPU-1", "GPU-2"}), Groups{});
+  numa(3, "-1");
+  EXPECT_EQ(groups({"0", "1", "2", "3"}), Groups{});
+}
+
 }  // namespace
 }  // namespace torc::exec

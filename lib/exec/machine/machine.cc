@@ -171,6 +171,7 @@ Machine detect(const GetEnv& env, const std::string& root_directory) {
 
   Gpus gpus = find_gpus(env, root);
   machine.gpu_kinds = kinds_of(gpus, env, root);
+  machine.gpu_groups = numa_groups_of(gpus, env, root);
   machine.gpus = std::move(gpus.ids);
   machine.gpu_variable = std::move(gpus.variable);
   machine.gpus_from = std::move(gpus.from);

@@ -19,8 +19,9 @@ using GetEnv = std::function<std::optional<std::string>(std::string_view)>;
 
 // What is handed out one by one, beside GPUs: a port, an FPGA.
 struct MachinePiece {
-  std::string kind;  // the name of the resource, perhaps with a type
-  std::string id;    // by which a job knows it
+  std::string kind;         // the name of the resource, perhaps with a type
+  std::string id;           // by which a job knows it
+  std::uint32_t group = 0;  // those of one are near each other; 0: of none
 };
 
 struct Machine {
@@ -32,8 +33,9 @@ struct Machine {
   std::string gpu_variable;  // CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES or ZE_AFFINITY_MASK;
                              // empty: no GPU
   std::vector<std::string> gpu_kinds;  // of each of `gpus`: "gpus/a100", or "gpus"; none: not known
-  std::vector<MachinePiece> pieces;    // that it was told of
-  Amounts sums;                        // the same, of what is shared out by amount
+  std::vector<std::uint32_t> gpu_groups;  // of each of `gpus`, as in MachinePiece; none: not known
+  std::vector<MachinePiece> pieces;       // that it was told of
+  Amounts sums;                           // the same, of what is shared out by amount
   std::string cpus_from;  // where each number comes from, for `torc worker`'s first line
   std::string memory_from;
   std::string gpus_from;

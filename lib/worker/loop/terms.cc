@@ -18,6 +18,7 @@ Terms terms_of(const Registration& registration, const WorkerSetup& setup,
   if (ledger != nullptr)
     t.machine.ledger_gpus = static_cast<std::uint32_t>(ledger->member().gpus.size());
   t.machine.gpu_kinds = setup.machine.gpu_kinds;
+  t.machine.gpu_groups = setup.machine.gpu_groups;
   t.machine.pieces = setup.machine.pieces;
   t.machine.sums = setup.machine.sums;
   t.max_parallel_jobs = setup.max_parallel_jobs;

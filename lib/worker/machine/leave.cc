@@ -111,7 +111,9 @@ void take_goodbye(const Step& s, event::GoodbyeAnswer& answer) {
     w.talk.gang.clear();
     w.actions.reports.clear();
     w.talk.unsaid = {};
-    answer.workflow.budget_holds = w.summary.workflow.budget_holds;  // told by an exchange only
+    // Told by an exchange only.
+    answer.workflow.budget_holds = w.summary.workflow.budget_holds;
+    answer.workflow.limits_hold = w.summary.workflow.limits_hold;
     w.summary.workflow = std::move(answer.workflow);
     if (spoke) s.order(command::ShowProgress{});
     leaving.failure.reset();

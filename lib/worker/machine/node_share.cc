@@ -42,7 +42,7 @@ NodeShare::NodeShare(Most most) : most_(std::move(most)) {
       all.gpus |= std::uint64_t{1} << i;
     all.sums = most_.all_sums();
   }
-  use_ = ShareUse(all, {most_.gpus, most_.gpu_kinds, most_.pieces}, most_.sums);
+  use_ = ShareUse(all, {most_.gpus, most_.gpu_kinds, most_.pieces, most_.gpu_groups}, most_.sums);
 }
 
 bool NodeShare::has_all() const {

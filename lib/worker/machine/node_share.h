@@ -38,6 +38,7 @@ class NodeShare {
     std::optional<std::uint32_t> ledger_gpus;
     std::vector<std::string> gpu_kinds = {};  // as in Pieces
     std::vector<exec::MachinePiece> pieces = {};
+    std::vector<std::uint32_t> gpu_groups = {};
     Amounts sums = {};
     [[nodiscard]] exec::NodeSums all_sums() const;
   };

@@ -30,19 +30,21 @@ ShareUse::ShareUse(exec::NodeHolding has, const Pieces& pieces, Amounts sums)
   constexpr std::size_t kMost = exec::NodeMember::kMostGpus;
   if (sums_.size() > exec::NodeMember::kMostSums) sums_.resize(exec::NodeMember::kMostSums);
   named_ = sums_;
-  const auto add = [&](const std::string& name, const std::string& kind) {
+  const auto add = [&](const std::string& name, const std::string& kind, std::uint32_t group) {
     if (names_.size() == kMost) return;
     names_.push_back(name);
     kinds_.push_back(kind);
+    groups_.push_back(group);
     if (kind == kGpus) return;
     plain_ = false;
     const Amount* there = find_amount(named_, kind);
     set_amount(named_, {kind, (there == nullptr ? 0 : there->thousandths) + kWhole, true});
   };
   for (std::size_t i = 0; i < pieces.gpus.size(); ++i)
-    add(pieces.gpus[i], i < pieces.gpu_kinds.size() ? pieces.gpu_kinds[i] : std::string(kGpus));
+    add(pieces.gpus[i], i < pieces.gpu_kinds.size() ? pieces.gpu_kinds[i] : std::string(kGpus),
+        i < pieces.gpu_groups.size() ? pieces.gpu_groups[i] : 0);
   gpus_ = names_.size();
-  for (const exec::MachinePiece& piece : pieces.others) add(piece.id, piece.kind);
+  for (const exec::MachinePiece& piece : pieces.others) add(piece.id, piece.kind, piece.group);
 }
 
 ShareUse::Free ShareUse::free_of(const exec::NodeHolding& other) const {
@@ -70,7 +72,7 @@ std::uint32_t ShareUse::piece_count() const {
 std::vector<claim::Piece> ShareUse::pieces_of(std::uint64_t whole, bool with_shared) const {
   std::vector<claim::Piece> all;
   for (std::size_t i = 0; i < kinds_.size(); ++i) {
-    claim::Piece piece{kinds_[i], (whole & bit(i)) != 0 ? std::uint32_t{kWhole} : 0U};
+    claim::Piece piece{kinds_[i], (whole & bit(i)) != 0 ? std::uint32_t{kWhole} : 0U, groups_[i]};
     const std::uint32_t shared = i < shared_.size() ? shared_[i] : 0;
     if (with_shared && shared > 0 && (has_.gpus & bit(i)) != 0) piece.free = kWhole - shared;
     all.push_back(std::move(piece));

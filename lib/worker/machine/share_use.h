@@ -22,6 +22,7 @@ struct Pieces {
   std::vector<std::string> gpus;            // names
   std::vector<std::string> gpu_kinds = {};  // "gpus/a100" of each of them; none: not known
   std::vector<exec::MachinePiece> others = {};
+  std::vector<std::uint32_t> gpu_groups = {};  // of each of `gpus`, see MachinePiece; none: of none
 };
 
 class ShareUse {
@@ -97,6 +98,7 @@ class ShareUse {
   exec::NodeHolding has_;
   std::vector<std::string> names_;  // of the pieces
   std::vector<std::string> kinds_;
+  std::vector<std::uint32_t> groups_;
   std::size_t gpus_ = 0;  // so many of them, the first ones
   bool plain_ = true;     // no piece has a type or is something else than a GPU
   std::vector<std::uint32_t>

@@ -24,33 +24,56 @@ bool is_id(const std::string& id) {
   });
 }
 
-// The ids of "[a,b]" and of "8000-8009"; none: it is neither.
-std::optional<std::vector<std::string>> ids_in(const std::string& value) {
-  if (value.starts_with('[') && value.ends_with(']')) {
-    std::vector<std::string> ids;
-    // What stands behind the last comma is one, too.
-    std::string list = value.substr(1, value.size() - 2) + ",";
-    for (std::size_t at = 0; at < list.size(); at = list.find(',', at) + 1) {
-      std::string id = list.substr(at, list.find(',', at) - at);
-      id.erase(0, id.find_first_not_of(' '));
-      id.erase(id.find_last_not_of(' ') + 1);
-      ids.push_back(std::move(id));
-    }
-    return ids;
+using Ids = std::vector<std::string>;
+
+std::string without_blanks(std::string text) {
+  text.erase(0, text.find_first_not_of(' '));
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text;
+}
+
+// "a, b"; what stands behind the last comma is one, too.
+Ids listed(std::string list) {
+  Ids ids;
+  list += ',';
+  for (std::size_t at = 0; at < list.size(); at = list.find(',', at) + 1)
+    ids.push_back(without_blanks(list.substr(at, list.find(',', at) - at)));
+  return ids;
+}
+
+// "[a,b],[c,d]"; none: it is no such list. What is in brackets further inside is part of an id,
+// which is refused.
+std::optional<std::vector<Ids>> lists_in(std::string value) {
+  value = without_blanks(std::move(value));
+  if (!value.starts_with('[') || !value.ends_with(']')) return std::nullopt;
+  std::vector<Ids> lists;
+  for (std::size_t at = 0;;) {
+    const std::size_t end = value.find(']', at);
+    lists.push_back(listed(value.substr(at + 1, end - at - 1)));
+    if (end + 1 == value.size()) return lists;
+    at = value.find_first_not_of(' ', end + 1);
+    if (at == std::string::npos || value[at] != ',') return std::nullopt;
+    at = value.find_first_not_of(' ', at + 1);
+    if (at == std::string::npos || value[at] != '[') return std::nullopt;
   }
+}
+
+// The ids of "[a,b],[c,d]" by group, and of "8000-8009"; none: it is neither.
+std::optional<std::vector<Ids>> ids_in(const std::string& value) {
+  if (value.starts_with('[')) return lists_in(value);
   const std::size_t dash = value.find('-');
   if (dash == std::string::npos) return std::nullopt;
   const auto first = whole_number<std::uint32_t>(value.substr(0, dash));
   const auto last = whole_number<std::uint32_t>(value.substr(dash + 1));
   if (!first || !last || *last < *first) return std::nullopt;
-  std::vector<std::string> ids;
+  Ids ids;
   for (std::uint64_t id = *first; id <= *last && ids.size() <= exec::NodeMember::kMostGpus; ++id)
     ids.push_back(std::to_string(id));
-  return ids;
+  return std::vector<Ids>{std::move(ids)};
 }
 
-Result<void> add_ids(const std::string& told, const std::string& name,
-                     const std::vector<std::string>& ids, exec::Machine& machine) {
+Result<void> add_ids(const std::string& told, const std::string& name, const Ids& ids,
+                     std::uint32_t group, exec::Machine& machine) {
   constexpr std::size_t kMost = exec::NodeMember::kMostGpus;
   for (const std::string& id : ids) {
     if (!is_id(id))
@@ -59,7 +82,7 @@ Result<void> add_ids(const std::string& told, const std::string& name,
     const bool twice = std::ranges::any_of(
         machine.pieces, [&](const auto& p) { return p.kind == name && p.id == id; });
     if (twice) return bad(told, fmt::format("'{}' is there twice", id), "once");
-    machine.pieces.push_back({name, id});
+    machine.pieces.push_back({name, id, group});
   }
   if (std::min(machine.gpus.size(), kMost) + machine.pieces.size() > kMost)
     return bad(told, fmt::format("more than {} pieces, GPUs included", kMost),
@@ -104,12 +127,17 @@ Result<void> add_one(const std::string& told, exec::Machine& machine) {
       find_amount(machine.sums, *name) != nullptr ||
       std::ranges::any_of(machine.pieces, [&](const auto& p) { return p.kind == *name; });
   if (there) return bad(told, fmt::format("'{}' is told twice", *name), "once");
-  const auto ids = ids_in(value);
-  if (ids && !is_gpu(*name)) return add_ids(told, *name, *ids, machine);
+  const auto lists = ids_in(value);
+  if (lists && !is_gpu(*name)) {
+    // Those of one list are all near each other, or nobody knows.
+    for (std::uint32_t i = 0; i < lists->size(); ++i)
+      TORC_TRY(add_ids(told, *name, (*lists)[i], lists->size() == 1 ? 0 : i + 1, machine));
+    return {};
+  }
   const auto amount = value == "all" ? std::nullopt : parse_amount(value);
   if (!amount)
     return bad(told, fmt::format("'{}' is no amount, and no list of pieces", printable(value)),
-               "a number above 0 with at most three decimals, 8000-8009 or [a,b]");
+               "a number above 0 with at most three decimals, 8000-8009, [a,b] or [a,b],[c,d]");
   if (is_gpu(*name)) return type_gpus(told, *name, *amount, machine);
   if (machine.sums.size() == exec::NodeMember::kMostSums)
     return bad(told, fmt::format("more than {} amounts", exec::NodeMember::kMostSums),

@@ -36,6 +36,20 @@ TEST(ToldResources, are_amounts_pieces_or_types_of_gpus) {
                                         {"scratch_gb", 500'000}}));
 }
 
+TEST(ToldResources, lie_in_groups_where_there_are_several_lists) {
+  const exec::Machine m = told({"fpga=[a,b], [c]", "port=[x,y]"});
+  ASSERT_EQ(m.pieces.size(), 5U);
+  for (const auto& [at, group] : {std::pair{0, 1U}, {1, 1U}, {2, 2U}, {3, 0U}, {4, 0U}})
+    EXPECT_EQ(m.pieces[static_cast<std::size_t>(at)].group, group) << at;
+  EXPECT_EQ(m.pieces[2].id, "c");
+  for (const char* wrong :
+       {"fpga=[a][b]", "fpga=[a],b", "fpga=[a],", "fpga=[a],[b", "fpga=[a]x[b]", "fpga=[[a],[b]]"})
+    EXPECT_NE(refused(wrong).find("is no amount, and no list of pieces"), std::string::npos)
+        << refused(wrong);
+  EXPECT_NE(refused("fpga=[[a,b]").find("cannot be the name of a piece"), std::string::npos);
+  EXPECT_EQ(refused("fpga=[a],[a]"), "--resource fpga=[a],[a]: 'a' is there twice");
+}
+
 TEST(ToldResources, that_make_no_sense_are_refused_by_name) {
   EXPECT_EQ(refused("port"), "--resource port: there is no '='");
   EXPECT_EQ(refused("a b=1"), "--resource a b=1: that is no name of a resource");

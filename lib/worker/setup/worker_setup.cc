@@ -239,6 +239,8 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
     setup.machine.gpus.resize(*options.gpus);
     if (setup.machine.gpu_kinds.size() > *options.gpus)
       setup.machine.gpu_kinds.resize(*options.gpus);
+    if (setup.machine.gpu_groups.size() > *options.gpus)
+      setup.machine.gpu_groups.resize(*options.gpus);
     setup.machine.gpus_from = "--num-gpus";
   }
   TORC_TRY(add_told_resources(options.resources, setup.machine));

@@ -9,7 +9,7 @@ namespace {
 
 void add(LimitTerms& terms, const claim::Limit& limit, std::uint32_t amount) {
   terms.emplace_back(limit.kind, limit.kind == claim::LimitKind::entry ? "" : limit.name,
-                     limit.most, amount);
+                     limit.of_file(), amount);
 }
 
 }  // namespace

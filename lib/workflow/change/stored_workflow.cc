@@ -103,7 +103,7 @@ spec::ExistingWorkflow::Job StoredWorkflow::job(std::uint64_t number) {
   for (const claim::LimitShare& share : c.limits) {
     const auto state = claim::read_limit(*reader_, share.number);
     if (!state) continue;
-    if (state->limit.kind == claim::LimitKind::entry) job.max_parallel = state->limit.most;
+    if (state->limit.kind == claim::LimitKind::entry) job.max_parallel = state->limit.of_file();
     if (state->limit.kind == claim::LimitKind::named) job.limits[state->limit.name] = share.amount;
   }
   const claim::DependencySet set = claim::read_dependencies(*reader_, JobId{number});
@@ -133,7 +133,7 @@ const std::vector<claim::Limit>& StoredWorkflow::limits() {
 std::optional<std::uint32_t> StoredWorkflow::most_of(const claim::Limit& limit) {
   const auto found = std::ranges::find_if(
       limits(), [&](const claim::Limit& one) { return claim::is_same_limit(one, limit); });
-  return found == limits_->end() ? std::nullopt : std::optional(found->most);
+  return found == limits_->end() ? std::nullopt : std::optional(found->of_file());
 }
 
 std::optional<std::uint32_t> StoredWorkflow::limit_of(std::string_view entry) {
@@ -143,7 +143,8 @@ std::optional<std::uint32_t> StoredWorkflow::limit_of(std::string_view entry) {
 std::vector<spec::Limit> StoredWorkflow::named_limits() {
   std::vector<spec::Limit> named;
   for (const claim::Limit& one : limits()) {
-    if (one.kind == claim::LimitKind::named) named.push_back({one.name, one.most, {}, true});
+    if (one.kind == claim::LimitKind::named)
+      named.push_back({one.name, std::max(one.most, one.of_file()), {}, true});
   }
   return named;
 }
