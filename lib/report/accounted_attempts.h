@@ -37,8 +37,8 @@ using AccountedAttempts = std::map<AttemptNumber, AccountedAttempt>;
 [[nodiscard]] std::string to_lines(const AccountedAttempts& attempts);
 void take_lines(std::string_view text, AccountedAttempts& into);
 
-// logs/sacct/ALLOCATION in the store, beside what was told before: an answer may be half of one. Error invalid: that is no name of
-// an allocation.
+// logs/sacct/ALLOCATION in the store, beside what was told before: an answer may be half of one.
+// Error invalid: that is no name of an allocation.
 Result<void> keep_accounted(const Path& store, const std::string& allocation,
                             const AccountedAttempts& attempts);
 // Of all allocations. What cannot be read is not told.

@@ -110,8 +110,8 @@ jobs:
   Fifo record{here.path() / "record"};
   Fifo gate{here.path() / "gate"};
   ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
-  const auto worker = here.start({"worker", "wf.torc", "--num-cpus", "2", "--memory", "1g",
-                                  "--resource", "fpga=[a,b],[c,d]"});
+  const auto worker = here.start(
+      {"worker", "wf.torc", "--num-cpus", "2", "--memory", "1g", "--resource", "fpga=[a,b],[c,d]"});
   ASSERT_TRUE(wait_until({&record, worker.get()}, [&] { return record.lines().size() == 2; }))
       << worker->err();
   EXPECT_TRUE(record.has("first a"));

@@ -54,7 +54,7 @@ struct ResultRow {
   claim::WorkerEpoch worker{};
   claim::Outcome outcome;
   std::uint32_t alternative = 0;
-  bool by_sacct = false;  // some of its figures
+  bool by_sacct = false;       // some of its figures
   std::string node_list = {};  // of its step, as Slurm's accounting tells it
 };
 

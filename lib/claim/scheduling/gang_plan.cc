@@ -84,8 +84,8 @@ bool GangPlan::fill(std::vector<Node>& nodes, const JobClass& job_class, std::ui
 }
 
 const GangPlan::Listed* GangPlan::listed(std::size_t place, std::uint64_t latest,
-                                         std::size_t ahead) {
-  if (place >= list_.size() && !read_all_) read_list(latest, ahead);
+                                         std::size_t at_once) {
+  if (place >= list_.size() && !read_all_) read_list(latest, at_once);
   return place < list_.size() && list_[place].free_at <= latest ? &list_[place] : nullptr;
 }
 

@@ -88,7 +88,7 @@ class GangPlan {
 
   // The node at that place of the group's list, when it is free at `latest`; else, and behind the
   // last one, null. Valid until the next call.
-  const Listed* listed(std::size_t place, std::uint64_t latest, std::size_t ahead);
+  const Listed* listed(std::size_t place, std::uint64_t latest, std::size_t at_once);
   void read_list(std::uint64_t latest, std::size_t most);
   // Fills `nodes` up to as many as the job needs with those of the group that could be part of it
   // and are free at `latest`, in the order of the list; of workers that `takes` accepts, no two of

@@ -15,8 +15,8 @@
 #include "lib/base/file/beneath.h"
 #include "lib/base/text/quote.h"
 #include "lib/exec/start/command.h"
-#include "lib/slurm/short_host_list.h"
 #include "lib/slurm/job_share.h"
+#include "lib/slurm/short_host_list.h"
 #include "lib/spec/text/command_line.h"
 #include "lib/worker/jobs/gang_tag.h"
 
