@@ -168,6 +168,24 @@ TEST_F(Gang, that_fails_on_nodes_that_live_has_failed_at_once) {
   EXPECT_EQ(all_said().find("has failed; that is reported once"), std::string::npos) << all_said();
 }
 
+// Nodes that are busy are there; three are not.
+TEST_F(Gang, that_waits_for_nodes_is_not_called_one_that_nobody_could_run) {
+  make(2, "echo begins > events; read x < gate",
+       "  - {name: later, command: \"true\", resource_requirements: wide}\n"
+       "  - {name: wider, command: \"true\", num_nodes: 3}\n");
+  Fifo events(here.path() / "events");
+  Fifo gate(here.path() / "gate");
+  start_nodes(2);
+  ASSERT_TRUE(wait_for(events, "begins")) << all_said();
+  const json unserved = here.json({"status", "wf.torc"})["unserved"];
+  ASSERT_EQ(unserved.size(), 1U) << unserved;
+  EXPECT_EQ(unserved[0]["first_job"], "wider");
+  EXPECT_EQ(here.run({"cancel", "wf.torc", "wider"}).exit_code, 0);
+  gate.open_gate(1);
+  for (const auto& worker : workers_) worker->wait();
+  EXPECT_EQ(here.json({"job", "wf.torc", "later"})["state"], "completed") << all_said();
+}
+
 TEST_F(Gang, that_is_canceled_ends_on_all_nodes) {
   make(2, "echo \"begins $$\" > events; exec sleep 1000");
   Fifo events(here.path() / "events");

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bin/commands/commands.h"
+#include "bin/commands/look/unserved.h"
 #include "bin/commands/run/progress.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
@@ -22,7 +23,6 @@
 #include "lib/base/text/quote.h"
 #include "lib/base/text/table.h"
 #include "lib/claim/queries/job_scan.h"
-#include "lib/claim/queries/learned_times.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/offer.h"
 #include "lib/claim/tables/state.h"
@@ -53,15 +53,6 @@ struct Failure {
   std::string reason;
 };
 
-// Ready jobs that no worker that is at work could ever take.
-struct Unserved {
-  std::string name;  // of the first of them
-  std::uint64_t jobs = 0;
-  claim::JobClass job_class;
-  std::uint8_t lacks = 0;   // claim::mismatch: what keeps all workers from it, else each
-  bool allocation = false;  // one waits whose workers may take them
-};
-
 struct Picture {
   claim::WorkflowState workflow;
   report::Situation situation;
@@ -71,75 +62,6 @@ struct Picture {
   std::vector<Failure> failures;                      // the first few
   std::optional<std::chrono::microseconds> next_due;  // of the delayed jobs
 };
-
-// As a person asks for it: "64 CPUs, 1 GiB, scheduler 'big'".
-std::string show_need(const claim::JobClass& c) {
-  std::string text = show(c.need);
-  for (const claim::Alternative& one : c.others) text += ", or " + show(one.need);
-  if (!c.scheduler.empty()) text += fmt::format(", scheduler '{}'", printable(c.scheduler));
-  if (!c.labels.empty()) text += ", " + say_labels(c.labels);
-  return text;
-}
-
-// What all workers lack for it; where they lack different things, all of these.
-std::uint8_t lacks_of(const claim::JobClass& c, const std::vector<claim::Offer>& offers) {
-  std::uint8_t all = UINT8_MAX;
-  std::uint8_t any = 0;
-  for (const claim::Offer& offer : offers) {
-    const std::uint8_t one = claim::mismatches_of(c, offer);
-    all &= one;
-    any |= one;
-  }
-  return all != 0 ? all : any;
-}
-
-// "a worker with as many CPUs, as much time left"
-std::string show_lacks(const Unserved& unserved) {
-  const std::uint8_t lacks = unserved.lacks;
-  const claim::JobClass& c = unserved.job_class;
-  namespace mismatch = claim::mismatch;
-  std::string text;
-  const auto add = [&](std::uint8_t what, std::string_view words) {
-    if ((lacks & what) != 0) text += fmt::format("{} {}", text.empty() ? "" : ",", words);
-  };
-  add(mismatch::kScheduler, "that scheduler");
-  add(mismatch::kLabel, c.labels.empty()                          ? "no label, or --also-unlabelled"
-                        : c.labels.find(',') == std::string::npos ? "that label"
-                                                                  : "those labels");
-  add(mismatch::kNodes, "as many nodes");
-  for (const ResourceKind& kind : kResourceKinds) {
-    if (!kind.shared) continue;
-    add(mismatch::of(kind), kind.measure == Measure::count ? fmt::format("as many {}", kind.many)
-                                                           : fmt::format("as much {}", kind.word));
-  }
-  for (const Amount& a : c.need.named) add(mismatch::kNamed, fmt::format("as much {}", a.name));
-  add(mismatch::kTime, "as much time left");
-  return "a worker with" + text;
-}
-
-Result<void> find_unserved(const claim::Reader& reader, WallTime now, workflow::RecipeBook& book,
-                           Picture& picture) {
-  std::vector<claim::Offer> offers;
-  for (const report::WorkerNow& w : picture.situation.workers) {
-    if (w.is_at_work()) offers.push_back(claim::whole_offer(w.worker.info, now));
-  }
-  if (offers.empty()) return {};
-  Result<void> counted;
-  TORC_TRY(claim::scan_ready_classes(reader, [&](const claim::JobClass& ready, const auto& head) {
-    const claim::JobClass c = claim::as_learned(reader, ready);
-    if (std::none_of(offers.begin(), offers.end(),
-                     [&](const claim::Offer& offer) { return claim::could_fit(c, offer); })) {
-      const auto jobs = claim::count_ready(reader, head.job_class);
-      if (!jobs) counted = jobs.error();
-      if (!jobs) return false;
-      picture.unserved.push_back({workflow::job_name(book, reader, JobId{head.first}), *jobs, c,
-                                  lacks_of(c, offers),
-                                  !report::waiting(picture.situation, c.scheduler).empty()});
-    }
-    return picture.unserved.size() < kShownFailures;
-  }));
-  return counted;
-}
 
 // The labels of ready jobs that no worker that is at work has all of, and how many of them wait.
 Result<void> find_unserved_labels(const claim::Reader& reader, Picture& picture) {
@@ -166,7 +88,7 @@ Result<Picture> look(const App& app, store::Store& store, WallTime now) {
     picture.situation = situation;
     TORC_ASSIGN(picture.workflow, claim::read_workflow(reader));
     workflow::RecipeBook book;
-    TORC_TRY(find_unserved(reader, now, book, picture));
+    TORC_TRY(find_unserved(reader, now, picture.situation, kShownFailures, book, picture.unserved));
     TORC_TRY(find_unserved_labels(reader, picture));
     TORC_ASSIGN(picture.quota, report::look_at_quota(reader, book));
     claim::State state_of(reader);

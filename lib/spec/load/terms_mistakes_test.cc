@@ -189,10 +189,10 @@ wf.yaml:7:33: error: 0 is out of range for 'cpus'
     7 |   - {name: a, command: b, cpus: 0, gpus: many, memory: lots, runtime: 90}
       |                                 ^
       = write a whole number from 1 to 65536
-wf.yaml:7:42: error: 'gpus' must be a whole number, not 'many'
+wf.yaml:7:42: error: 'gpus' cannot be 'many'
     7 |   - {name: a, command: b, cpus: 0, gpus: many, memory: lots, runtime: 90}
       |                                          ^~~~
-      = write a whole number from 0 to 1024
+      = a whole number from 0 to 1024, a part of one GPU such as 0.25, or all
 wf.yaml:7:56: error: 'lots' is no amount of memory
     7 |   - {name: a, command: b, cpus: 0, gpus: many, memory: lots, runtime: 90}
       |                                                        ^~~~

@@ -227,10 +227,10 @@ resource_requirements:
   - name: r
     num_gpus: -1
 )", R"(
-wf.yaml:7:15: error: -1 is out of range for 'num_gpus'
+wf.yaml:7:15: error: 'num_gpus' cannot be '-1'
     7 |     num_gpus: -1
       |               ^~
-      = write a whole number from 0 to 1024
+      = a whole number from 0 to 1024, a part of one GPU such as 0.25, or all
 )"},
     {"launch_of_one_node", R"(
 name: w

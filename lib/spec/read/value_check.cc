@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "lib/base/amounts.h"
+#include "lib/base/number.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/base/text/text.h"
@@ -223,6 +224,11 @@ bool Check::gpus() const {
   if (amount && text.find('.') != std::string::npos && *amount % kWhole != 0)
     return wrong(fmt::format("{} cannot be {}", torc::quoted(name), torc::quoted(text)),
                  "whole GPUs, or a part of one below 1, such as 0.25");
+  if (!whole_number<std::uint64_t>(text)) {
+    return wrong(fmt::format("{} cannot be {}", torc::quoted(name), torc::quoted(text)),
+                 fmt::format("a whole number from {} to {}, a part of one GPU such as 0.25, or all",
+                             key.min, key.max));
+  }
   return integer();
 }
 

@@ -213,7 +213,8 @@ std::string show_notice(const Notice& n, const NoticeWorld& world) {
                          name_of(n), n.count);
     case What::gang_joined:
       return fmt::format(
-          "holds this node for '{}', as rank {} of {} nodes, of which {} is the head", name_of(n),
+          "holds this node for {}, as rank {} of {} nodes, of which {} is the head",
+          n.job == nullptr ? fmt::format("job #{}", n.other) : fmt::format("'{}'", name_of(n)),
           n.number, n.count, printable(n.text));
     case What::gang_incomplete:
       return fmt::format("'{}' is given back: after {} these nodes have not confirmed: {}",

@@ -44,6 +44,7 @@ void join(const Step& s, const claim::GangPart& part, std::optional<ClaimedJob> 
     notice.what = Notice::What::gang_joined;
     notice.number = static_cast<int>(part.rank);
     notice.text = part.gang.members.front().node;
+    notice.other = raw(part.gang.token.job);
   }
   s.tell(std::move(notice));
 }

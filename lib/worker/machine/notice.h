@@ -48,7 +48,7 @@ struct Notice {
     gave_up_results,       // count, text; flag: the store may have them
     node_is_taken,         //
     gang_formed,           // job, count: nodes; of the head
-    gang_joined,           // job, count: nodes, number: rank, text: the head's node
+    gang_joined,           // job, else other: its id; count: nodes, number: rank, text: the head
     gang_incomplete,       // job, time, text: nodes that are silent
     gang_lacks_node,       // job
     gang_stays,            // job, number: of the signal
