@@ -136,8 +136,8 @@ check() {
   misses "nodes taken one by one" '\(\(part\[0\]==0' gang -DONE_BY_ONE -DNODES=2
   misses "a member that starts something else" '!\(solo' gang -DNO_BINDING
   misses "a start before all have confirmed" '\(\(\(\(on_node' gang -DSTART_UNCONFIRMED
-  misses "nodes that are free when their gang is over" 'on_node\[w\]==0' gang -DFREE_WHEN_OVER
-  misses "a member that has left before its node is clear" 'sequence' gang -DLEFT_AT_ONCE
+  misses "nodes that are free when their gang is over" '\(*on_node\[w\]==0' gang -DFREE_WHEN_OVER
+  misses "a member that has left before its node is clear" '\(*sequence' gang -DLEFT_AT_ONCE
   misses "a failure that is told before the others have shown life" '!\(hurt' gang $deaths -DFAILS_AT_ONCE
   misses "a loss of a member that ends nothing" 'c==0' gang -DLOSS_UNNOTICED
 }

@@ -220,6 +220,7 @@ proctype node(byte w) {
        end_gang(part[w], ENDED)
      }
 #endif
+#ifndef ONE_BY_ONE   /* who waits for the rest leaves by itself never */
   :: atomic {      /* cannot go on: the attempt is over by that, and the node is part of it still */
        ACTS(w) && part[w] != 0 && stage[part[w]] != OVER ->
        end_gang(part[w], READY);
@@ -227,6 +228,7 @@ proctype node(byte w) {
        part[w] = 0
 #endif
      }
+#endif
   :: atomic {      /* ends what runs of it here */
        ACTS(w) && part[w] != 0 && stage[part[w]] == OVER && on_node[w] != 0 -> on_node[w] = 0
      }
