@@ -81,7 +81,8 @@ std::string show_lacks(const Unserved& unserved) {
     add(mismatch::of(kind), kind.measure == Measure::count ? fmt::format("as many {}", kind.many)
                                                            : fmt::format("as much {}", kind.word));
   }
-  for (const Amount& a : c.need.named) add(mismatch::kNamed, fmt::format("as {} {}", is_gpu(a.name) ? "many" : "much", a.name));
+  for (const Amount& a : c.need.named)
+    add(mismatch::kNamed, fmt::format("as {} {}", is_gpu(a.name) ? "many" : "much", a.name));
   add(mismatch::kTime, "as much time left");
   return "a worker with" + text;
 }

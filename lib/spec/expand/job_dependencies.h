@@ -65,7 +65,7 @@ class JobDependencies {
   const JobFiles& files_;
   const JobFiles& user_data_;
   Report& report_;
-  std::uint64_t after_ = 0;  // 0: none
+  std::uint64_t after_ = 0;                                 // 0: none
   std::optional<std::map<std::string, RangeMap>> writers_;  // of datasets, once one is read
   std::array<DependencySetBuilder, kConditions> sets_;
 };
