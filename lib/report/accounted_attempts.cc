@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <optional>
+#include <utility>
 
 #include "lib/base/file/beneath.h"
 #include "lib/base/number.h"
@@ -16,7 +17,6 @@ namespace torc::report {
 namespace {
 
 constexpr const char* kDirectory = "logs/sacct";
-constexpr std::size_t kMostFiles = 10'000;
 constexpr std::size_t kLargestFile = 64 << 20;
 constexpr std::size_t kLongestWord = 4096;
 
@@ -46,18 +46,18 @@ bool is_allocation(std::string_view name) {
          std::ranges::all_of(name, [](char c) { return (c >= '0' && c <= '9') || c == '_'; });
 }
 
-// None: not all of it can be read.
-std::optional<std::string> read_whole(int fd) {
+// None: not all of it can be read, or it is longer than that.
+std::optional<std::string> read_whole(int fd, std::size_t most) {
   std::string text;
   std::string part(64 << 10, '\0');
-  while (text.size() < kLargestFile) {
+  while (text.size() <= most) {
     const ssize_t got = read(fd, part.data(), part.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return std::nullopt;
-    if (got == 0) break;
+    if (got == 0) return text;
     text.append(part, 0, static_cast<std::size_t>(got));
   }
-  return text;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -124,7 +124,7 @@ Result<void> keep_accounted(const Path& store, const std::string& allocation,
   AccountedAttempts all;
   const auto before = beneath::open_file(root, name, O_RDONLY);
   if (before) {
-    const auto known = read_whole(before->get());
+    const auto known = read_whole(before->get(), kLargestFile);
     if (!known) return beneath::open_error(EIO, "read", store / name);
     take_lines(*known, all);
   } else if (before.error().kind != ErrorKind::not_found &&
@@ -132,31 +132,30 @@ Result<void> keep_accounted(const Path& store, const std::string& allocation,
     return before.error();  // what is no regular file is replaced
   }
   for (const auto& [number, attempt] : attempts) all.insert_or_assign(number, attempt);
-  TORC_ASSIGN(const Descriptor fd, beneath::open_fresh(root, name, O_WRONLY));
-  const std::string text = to_lines(all);
-  std::string_view left = text;
-  while (!left.empty()) {
-    const ssize_t wrote = write(fd.get(), left.data(), left.size());
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return beneath::open_error(errno, "write", store / name);
-    left.remove_prefix(static_cast<std::size_t>(wrote));
-  }
-  return {};
+  return beneath::replace_file(root, name, to_lines(all));
 }
 
-AccountedAttempts read_accounted(const Path& store) {
-  AccountedAttempts all;
+KeptAttempts read_accounted(const Path& store, std::size_t most_bytes) {
+  KeptAttempts kept;
   const beneath::Root root(store);
-  const auto names = beneath::list(root, kDirectory);
-  if (!names) return all;
-  std::size_t files = 0;
-  for (const std::string& name : *names) {
-    if (!is_allocation(name) || ++files > kMostFiles) continue;
-    const auto fd = beneath::open_file(root, Path(kDirectory) / name, O_RDONLY);
-    if (!fd) continue;
-    if (const auto text = read_whole(fd->get())) take_lines(*text, all);
+  auto names = beneath::list(root, kDirectory);
+  if (!names) {
+    kept.whole = names.error().kind == ErrorKind::not_found;
+    return kept;
   }
-  return all;
+  std::erase_if(*names, [](const std::string& name) { return !is_allocation(name); });
+  std::ranges::sort(*names, [](const std::string& a, const std::string& b) {
+    return std::pair(a.size(), a) > std::pair(b.size(), b);
+  });
+  for (const std::string& name : *names) {
+    const auto fd = beneath::open_file(root, Path(kDirectory) / name, O_RDONLY);
+    const auto text = fd ? read_whole(fd->get(), most_bytes) : std::nullopt;
+    kept.whole = kept.whole && text;
+    if (!text) continue;
+    most_bytes -= text->size();
+    take_lines(*text, kept.attempts);
+  }
+  return kept;
 }
 
 bool merge(const AccountedAttempt& told, claim::Outcome& into) {

@@ -38,11 +38,20 @@ using AccountedAttempts = std::map<AttemptNumber, AccountedAttempt>;
 void take_lines(std::string_view text, AccountedAttempts& into);
 
 // logs/sacct/ALLOCATION in the store, beside what was told before: an answer may be half of one.
-// Error invalid: that is no name of an allocation.
+// Whoever is cut off in the middle leaves what was there before. Error invalid: that is no name of
+// an allocation.
 Result<void> keep_accounted(const Path& store, const std::string& allocation,
                             const AccountedAttempts& attempts);
-// Of all allocations. What cannot be read is not told.
-[[nodiscard]] AccountedAttempts read_accounted(const Path& store);
+struct KeptAttempts {
+  AccountedAttempts attempts;
+  bool whole = true;  // false: more was kept that cannot be read, or is too much to be read
+};
+inline constexpr std::string_view kKeptInPart =
+    "not all that was kept of sacct's figures (logs/sacct) could be read: without them those of "
+    "torc are shown";
+// Of all allocations, those of the newest first, at most `most_bytes` of them.
+[[nodiscard]] KeptAttempts read_accounted(const Path& store,
+                                          std::size_t most_bytes = std::size_t{64} << 20);
 
 // The larger figure of both counts: torc sees a tree between two looks, Slurm once in a while; what
 // Slurm tells in whole seconds is no better for a short one. Whether any is Slurm's now.

@@ -1,8 +1,10 @@
 #include "lib/report/accounted_attempts.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -51,22 +53,73 @@ TEST(AccountedAttempts, come_back_from_their_lines_and_what_is_none_is_left_out)
   EXPECT_TRUE(back.empty());
 }
 
-TEST(AccountedAttempts, are_kept_for_each_allocation_and_read_for_all) {
-  std::string made = "/tmp/torc-accounted-XXXXXX";
-  ASSERT_NE(mkdtemp(made.data()), nullptr);
-  const Path store = made;
-  EXPECT_TRUE(read_accounted(store).empty());
-  EXPECT_TRUE(
-      keep_accounted(store, "12", attempts_among({step_named("17.2"), step_named("18.1")})).ok());
-  EXPECT_TRUE(keep_accounted(store, "12", attempts_among({step_named("17.2")})).ok());
-  EXPECT_TRUE(keep_accounted(store, "13_7", attempts_among({step_named("1.1")})).ok());
-  EXPECT_FALSE(keep_accounted(store, "../x", {}).ok());
-  EXPECT_EQ(read_accounted(store).size(), 3U) << "half an answer takes nothing away";
+class KeptAccounts : public testing::Test {
+ protected:
+  KeptAccounts() { EXPECT_NE(mkdtemp(made_.data()), nullptr); }
+  ~KeptAccounts() override { std::filesystem::remove_all(store()); }
+  [[nodiscard]] Path store() const { return made_; }
+  void keep(const std::string& allocation, const std::vector<std::string>& attempts) {
+    std::vector<slurm::Accounted> steps;
+    for (const std::string& name : attempts) steps.push_back(step_named(name));
+    const auto kept = keep_accounted(store(), allocation, attempts_among(steps));
+    EXPECT_TRUE(kept.ok()) << kept.error().text();
+  }
+  [[nodiscard]] std::size_t files() const {
+    std::size_t n = 0;
+    for (const auto& file : std::filesystem::directory_iterator(store() / "logs/sacct"))
+      n += file.exists() ? 1 : 0;
+    return n;
+  }
+
+ private:
+  std::string made_ = "/tmp/torc-accounted-XXXXXX";
+};
+
+TEST_F(KeptAccounts, are_of_each_allocation_and_read_for_all) {
+  EXPECT_TRUE(read_accounted(store()).attempts.empty());
+  EXPECT_TRUE(read_accounted(store()).whole) << "nobody has kept any";
+  keep("12", {"17.2", "18.1"});
+  keep("12", {"17.2"});
+  keep("13_7", {"1.1"});
+  EXPECT_FALSE(keep_accounted(store(), "../x", {}).ok());
+  EXPECT_EQ(read_accounted(store()).attempts.size(), 3U) << "half an answer takes nothing away";
+  EXPECT_TRUE(read_accounted(store()).whole);
+  EXPECT_EQ(files(), 2U);
   // Not through a link.
-  std::ofstream(store / "elsewhere") << to_lines(attempts_among({step_named("5.1")}));
-  std::filesystem::create_symlink(store / "elsewhere", store / "logs/sacct/14");
-  EXPECT_EQ(read_accounted(store).size(), 3U);
-  std::filesystem::remove_all(store);
+  std::ofstream(store() / "elsewhere") << to_lines(attempts_among({step_named("5.1")}));
+  std::filesystem::create_symlink(store() / "elsewhere", store() / "logs/sacct/14");
+  EXPECT_EQ(read_accounted(store()).attempts.size(), 3U);
+  EXPECT_FALSE(read_accounted(store()).whole);
+}
+
+TEST_F(KeptAccounts, of_more_than_is_to_be_read_those_of_the_newest_allocations_are_told) {
+  keep("9", {"1.1"});
+  keep("11", {"2.1"});
+  keep("100", {"3.1"});
+  const std::size_t one = to_lines(attempts_among({step_named("1.1")})).size();
+  const KeptAttempts kept = read_accounted(store(), 2 * one);
+  EXPECT_FALSE(kept.whole);
+  EXPECT_EQ(kept.attempts.size(), 2U);
+  EXPECT_FALSE(kept.attempts.contains({JobId{1}, 1}));
+  EXPECT_TRUE(read_accounted(store(), 3 * one).whole);
+}
+
+TEST_F(KeptAccounts, that_cannot_be_written_leave_those_of_before) {
+  keep("12", {"17.2"});
+  std::vector<slurm::Accounted> many;
+  for (int job = 1; job < 200; ++job) many.push_back(step_named(std::to_string(job) + ".1"));
+  rlimit usual{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &usual), 0);
+  rlimit little = usual;
+  little.rlim_cur = 100;
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
+  const auto kept = keep_accounted(store(), "12", attempts_among(many));
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &usual), 0);
+  (void)signal(SIGXFSZ, handler);
+  EXPECT_FALSE(kept.ok());
+  EXPECT_EQ(read_accounted(store()).attempts.size(), 1U);
+  EXPECT_EQ(files(), 1U);
 }
 
 TEST(AccountedAttempts, give_the_larger_figure_and_say_whether_it_is_theirs) {

@@ -98,7 +98,13 @@ std::string RoCrate::file(const CrateFile& f) {
     entity["contentSize"] = std::to_string(f.bytes);
     entity["dateModified"] = iso_time(f.changed_at);
     if (!f.sha256.empty()) entity["sha256"] = f.sha256;
-    if (f.is_other) entity["description"] = "It was changed after a job had used it.";
+    std::string about;
+    if (f.is_other) about = "It was changed after a job had used it.";
+    if (!f.is_read) {
+      about += about.empty() ? "" : " ";
+      about += "Its hash could not be taken when this crate was made.";
+    }
+    if (!about.empty()) entity["description"] = about;
   } else {
     entity["description"] = f.is_known ? "It was not there when this crate was made."
                                        : "It could not be looked at when this crate was made.";

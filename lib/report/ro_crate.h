@@ -23,7 +23,8 @@ struct CrateFile {
   bool exists = false;
   std::uint64_t bytes = 0;
   WallTime changed_at{};
-  std::string sha256;  // empty: not taken
+  std::string sha256;   // empty: not taken
+  bool is_read = true;  // false: the hash was wanted and could not be taken
   // Not as a job found or left it, by its size and time.
   bool is_other = false;
 };

@@ -213,7 +213,10 @@ TEST(RoCrate, says_of_a_file_only_what_is_known) {
   changed.sha256.clear();
   CrateFile closed = file("/d/closed");
   closed.exists = closed.is_known = false;
-  makes.outputs = {file("/d/a b%.csv"), gone, changed, closed};
+  CrateFile unread = file("/d/unread");
+  unread.sha256.clear();
+  unread.is_read = false;
+  makes.outputs = {file("/d/a b%.csv"), gone, changed, closed, unread};
   const Profile crate(crate_of(head(), {makes}));
   const json& there = crate.at("file:///d/a%20b%25.csv");
   EXPECT_EQ(there["name"], "a b%.csv");
@@ -221,6 +224,9 @@ TEST(RoCrate, says_of_a_file_only_what_is_known) {
   EXPECT_EQ(there["sha256"], "cd");
   EXPECT_EQ(there["dateModified"], "1970-01-01T00:00:01.000+00:00");
   EXPECT_FALSE(there.contains("description"));
+  EXPECT_FALSE(crate.at("file:///d/unread").contains("sha256"));
+  EXPECT_EQ(crate.at("file:///d/unread")["description"],
+            "Its hash could not be taken when this crate was made.");
   EXPECT_FALSE(crate.at("file:///d/gone").contains("contentSize"));
   EXPECT_EQ(crate.at("file:///d/gone")["description"],
             "It was not there when this crate was made.");

@@ -2,7 +2,9 @@
 #include "lib/exec/step/step_keeper.h"
 
 #include <gtest/gtest.h>
+#include <linux/sockios.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 
 #include <chrono>
 #include <csignal>
@@ -44,7 +46,7 @@ class Keeper : public testing::Test {
     return poll(&one, 1, kMilliseconds) == 1;
   }
   // A command of two processes that say who they are and wait.
-  void begin() {
+  void begin(std::chrono::nanoseconds sample_every = 0ns) {
     exec::StepBegin begin;
     begin.command.line =
         "sh -c 'echo child $$ > record; exec sleep 1000' & "
@@ -52,8 +54,9 @@ class Keeper : public testing::Test {
     begin.command.directory = here_.path().string();
     begin.command.stdout_path = begin.command.stderr_path = (here_.path() / "out").string();
     begin.command.termination_lead = 10s;
+    begin.command.sample_every = sample_every;
     begin.launcher = srun_->pid();
-    ASSERT_TRUE(exec::send_message(socket_.get(), exec::encode(begin)));
+    ASSERT_EQ(exec::send_message(socket_.get(), exec::encode(begin)), exec::Sent::yes);
     ASSERT_TRUE(wait_until({&record_, &*keeper_}, [&] { return record_.lines().size() == 2; }))
         << keeper_->err();
     for (const std::string& line : record_.lines()) {
@@ -85,6 +88,20 @@ class Keeper : public testing::Test {
       limit.pump();
     }
     return false;
+  }
+  // As of a worker that is stopped: nobody reads, and there is no room for more.
+  bool wait_for_full_socket() {
+    int before = -1;
+    Timer limit(kLongEnough);
+    for (int same = 0; same < 20 && !limit.passed(); limit.pump()) {
+      int bytes = 0;
+      if (ioctl(socket_.get(), SIOCINQ, &bytes) != 0) return false;
+      same = bytes > 1000 && bytes == before ? same + 1 : 0;
+      before = bytes;
+      Timer look(50ms);
+      (void)wait_until({&look}, [&] { return look.passed(); });
+    }
+    return !limit.passed();
   }
   std::optional<exec::StepEnded> told_end() {
     while (can_be_read(socket_.get())) {
@@ -121,7 +138,7 @@ TEST_F(Keeper, ends_the_whole_tree_when_its_srun_has_gone) {
 
 TEST_F(Keeper, kills_the_whole_tree_when_it_is_told_to) {
   begin();
-  ASSERT_TRUE(exec::send_message(socket_.get(), exec::encode(exec::StepKill{})));
+  ASSERT_EQ(exec::send_message(socket_.get(), exec::encode(exec::StepKill{})), exec::Sent::yes);
   EXPECT_TRUE(all_have_gone());
   const auto ended = told_end();
   ASSERT_TRUE(ended.has_value());
@@ -136,6 +153,29 @@ TEST_F(Keeper, stops_its_command_while_its_srun_is_stopped) {
   ::kill(srun_->pid(), SIGCONT);
   EXPECT_TRUE(wait_for_stop(false));
   EXPECT_TRUE(nobody_has_gone());
+}
+
+TEST_F(Keeper, is_held_up_by_no_worker_that_is_stopped) {
+  begin(10ms);
+  ASSERT_TRUE(wait_for_full_socket());
+  ::kill(srun_->pid(), SIGSTOP);
+  EXPECT_TRUE(wait_for_stop(true)) << "the lease is in doubt";
+  ::kill(srun_->pid(), SIGCONT);
+  EXPECT_TRUE(wait_for_stop(false));
+  srun_->kill(SIGKILL);
+  EXPECT_TRUE(all_have_gone()) << "the watchdog ends it";
+  EXPECT_EQ(keeper_->wait().exit_code, 137);
+}
+
+TEST_F(Keeper, tells_the_end_when_its_worker_goes_on) {
+  begin(10ms);
+  ASSERT_TRUE(wait_for_full_socket());
+  gate_.open_gate(1);
+  EXPECT_TRUE(all_have_gone());
+  const auto ended = told_end();
+  ASSERT_TRUE(ended.has_value());
+  EXPECT_EQ(ended->how.how, exec::Ending::exited);
+  EXPECT_EQ(keeper_->wait().exit_code, 0);
 }
 
 // They are the command's, which Slurm sends them to as well.

@@ -14,14 +14,16 @@ Result<Exit> run_set(const App& app, const ChangeOptions& options) {
   TORC_ASSIGN(auto words, workflow::parse_setting(options.jobs.words));
   ChangeOptions named = options;
   named.jobs.words = words.names;
-  const ChangeKind kind{fmt::format("set {} of", words.shown),
-                        fmt::format("would set {} of", words.shown),
-                        claim::states_with(claim::trait::kSettable),
-                        [&](claim::Transaction& tx, claim::JobRanges jobs) {
-                          return claim::set_jobs(tx, jobs, words.setting);
-                        },
-                        false,
-                        true};
+  const ChangeKind kind{
+      fmt::format("set {} of", words.shown),
+      fmt::format("would set {} of", words.shown),
+      claim::states_with(claim::trait::kSettable),
+      [&](claim::Transaction& tx, claim::JobRanges jobs) -> Result<claim::Change> {
+        TORC_TRY(workflow::check_mode(tx, words.setting));
+        return claim::set_jobs(tx, jobs, words.setting);
+      },
+      false,
+      true};
   return run_change(app, named, kind, [&](const ChangeReport& report, const Path&) {
     const auto n = report.change.changed[static_cast<std::size_t>(JobState::claimed)] +
                    report.change.changed[static_cast<std::size_t>(JobState::running)];

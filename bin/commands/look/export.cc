@@ -181,7 +181,8 @@ class CrateExporter {
       const std::string uid = worker->info.user.substr(0, worker->info.user.find(' '));
       if (!uid.empty()) run.user = fmt::format("user {}", uid);
     }
-    one.then = claim::read_signature(reader, id).value_or(claim::Signature{});
+    TORC_ASSIGN(const auto then, claim::read_signature(reader, id));
+    one.then = then.value_or(claim::Signature{});
     one.inputs = std::move(texts.input_files);
     one.outputs = std::move(texts.output_files);
     return one;
@@ -218,10 +219,11 @@ class CrateExporter {
         if (!after || !(after->front() == now)) at->second.clear();  // it is being written
       }
       file.sha256 = at->second;
+      file.is_read = !file.sha256.empty();
     }
   }
 
-  // Empty: it cannot be read.
+  // Empty: not all of it can be read.
   std::string sum_of(const std::string& path) {
     const auto file = app_.world.disk.open_read(path);
     if (!file) return {};

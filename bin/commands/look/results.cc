@@ -326,7 +326,9 @@ Result<Exit> Results::run() {
     }
     return {};
   }));
-  accounted_ = report::read_accounted(store_->directory());
+  report::KeptAttempts kept = report::read_accounted(store_->directory());
+  accounted_ = std::move(kept.attempts);
+  if (!kept.whole) say(app_.err, "torc: {}\n", report::kKeptInPart);
   if (options_.all_attempts) TORC_TRY(collect_old());
   TORC_TRY(store_->view(store::Freshness::latest,
                         [&](const claim::Reader& reader) { return show(reader); }));

@@ -162,7 +162,9 @@ Result<Exit> show_stats(const App& app, const SlurmOptions& options) {
     const std::string steps = report::steps_text(usage);
     say(app.out, "{}{}", steps, steps.empty() ? "" : "\n");
   }
-  JobStats jobs(app, options.json, report::read_accounted(store->directory()));
+  report::KeptAttempts kept = report::read_accounted(store->directory());
+  if (!kept.whole) say(app.err, "torc: {}\n", report::kKeptInPart);
+  JobStats jobs(app, options.json, std::move(kept.attempts));
   TORC_TRY(store->view(store::Freshness::latest,
                        [&](const claim::Reader& reader) { return jobs.show(reader); }));
   if (options.json) {

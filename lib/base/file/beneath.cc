@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -317,6 +318,37 @@ Result<Descriptor> open_fresh(const Root& root, const Path& name, int flags, mod
   Descriptor out(open_fresh_at(at.get(), name.c_str(), flags, mode));
   if (!out) return open_error(errno, "make", root.path() / name);
   return out;
+}
+
+namespace {
+
+bool write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t wrote = ::write(fd, bytes.data(), bytes.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(wrote));
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<void> replace_file(const Root& root, const Path& name, std::string_view bytes, mode_t mode) {
+  std::uint64_t dice = 0;
+  if (::getrandom(&dice, sizeof dice, 0) != sizeof dice)
+    return open_error(errno, "make", root.path() / name);
+  TORC_ASSIGN(const Entry there, entry(root, name));
+  const std::string aside = there.name + ".new-" + std::to_string(dice);
+  const int at = there.directory.get();
+  const Descriptor file(open_at(at, aside.c_str(), O_WRONLY | O_CREAT | O_EXCL, mode));
+  if (!file) return open_error(errno, "make", root.path() / name);
+  if (write_all(file.get(), bytes) && ::fsync(file.get()) == 0 &&
+      ::renameat(at, aside.c_str(), at, there.name.c_str()) == 0)
+    return {};
+  const int os_errno = errno;
+  (void)::unlinkat(at, aside.c_str(), 0);
+  return open_error(os_errno, "write", root.path() / name);
 }
 
 Result<void> make_directories(const Root& root, const Path& name, mode_t mode) {

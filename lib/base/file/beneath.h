@@ -18,6 +18,7 @@
 #include <filesystem>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -88,6 +89,12 @@ Result<Descriptor> open_file(const Root& root, const Path& name, int flags, mode
 // it open, or another name of it, sees or changes what is written.
 Result<Descriptor> open_fresh(const Root& root, const Path& name, int flags, mode_t mode = 0666);
 int open_fresh_at(int root, const char* name, int flags, mode_t mode) noexcept;
+
+// The file `name` has these bytes from now on, durably; whoever opens it finds all that it had
+// before or all of them, also after the end of this process at any moment (a file beside it may be
+// left then, NAME.new-…). Of several at once the last counts.
+Result<void> replace_file(const Root& root, const Path& name, std::string_view bytes,
+                          mode_t mode = 0666);
 
 // The directory `name` with all above it, as mkdir -p.
 Result<void> make_directories(const Root& root, const Path& name, mode_t mode = 0777);

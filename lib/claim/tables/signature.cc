@@ -2,6 +2,7 @@
 
 #include "lib/base/codec.h"
 #include "lib/claim/rules/plan.h"
+#include "lib/claim/tables/corruption.h"
 #include "lib/claim/tables/tables.h"
 
 namespace torc::claim {
@@ -81,9 +82,13 @@ std::optional<Signature> decode_signature(std::string_view bytes) {
   return in.whole(std::move(signature));
 }
 
-std::optional<Signature> read_signature(const Reader& reader, JobId id) {
-  const auto value = reader.get(Key(Table::signature, raw(id)));
-  return value ? decode_signature(*value) : std::nullopt;
+Result<std::optional<Signature>> read_signature(const Reader& reader, JobId id) {
+  const Key key(Table::signature, raw(id));
+  const auto value = reader.get(key);
+  if (!value) return std::optional<Signature>();
+  auto signature = decode_signature(*value);
+  if (!signature) return unreadable(key);
+  return signature;
 }
 
 }  // namespace torc::claim

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/base/result.h"
 #include "lib/base/units.h"
 #include "lib/claim/tables/transaction.h"
 
@@ -49,7 +50,8 @@ struct Signature {
 [[nodiscard]] std::string encode(Signature signature);
 [[nodiscard]] std::optional<Signature> decode_signature(std::string_view bytes);
 
-// What the newest attempt of the job that is over left; nullopt: nothing, or damaged.
-[[nodiscard]] std::optional<Signature> read_signature(const Reader& reader, JobId id);
+// What the newest attempt of the job that is over left; nullopt: nothing. Error corrupt: it cannot
+// be read.
+Result<std::optional<Signature>> read_signature(const Reader& reader, JobId id);
 
 }  // namespace torc::claim

@@ -154,6 +154,71 @@ TEST(Backfill, a_later_job_of_several_nodes_starts_only_where_it_ends_in_time) {
   }
 }
 
+// Of four nodes one is busy. A job of all four, for which the asker has too little time left, has
+// them kept; two that come before it are ready again: of nine nodes, which there are not, and of
+// two.
+TEST(Backfill, what_was_passed_over_for_kept_nodes_is_taken_when_others_are_kept_instead) {
+  Plan plan = gang_plan({{9, 9}, {1, 8}, {2, 7}, {4, 6}});
+  plan.classes[3].need.min_time = seconds(100);
+  GangWorkflow wf(plan);
+  const std::vector<JobRange> first{range(1, 3)};
+  ++wf.tx.number;
+  ASSERT_TRUE(hold_jobs(wf.tx, first).ok());
+  const auto others = wf.join_all("a", 2);
+  const WorkerEpoch asker = wf.join_group("a");
+  (void)wf.busy(wf.join_group("a"), seconds(100));
+  for (const WorkerEpoch w : {others[0], others[1], asker}) EXPECT_TRUE(wf.ask(w).reserved);
+  ++wf.tx.number;
+  ASSERT_TRUE(release_jobs(wf.tx, first, kNoon).ok());
+  Exchange e = wf.words(asker);
+  e.offer = wf.free_node();
+  e.offer->remaining = seconds(50);
+  const Answer answer = wf.told(e);
+  EXPECT_EQ(granted(answer), std::vector<std::uint64_t>{2})
+      << "the job of two nodes has those of the other two kept, and the asker's is free";
+  EXPECT_FALSE(answer.reserved);
+}
+
+// Nodes of two kinds in one group; a job of two of the first kind waits, and of any two one behind
+// it.
+TEST(Backfill, who_has_nothing_to_do_with_a_job_that_waits_takes_its_nodes_for_no_later_one) {
+  for (const std::int32_t later : {1, 5, 9}) {
+    Plan plan = gang_plan({{2, 5}, {2, later, seconds(1000)}});
+    plan.classes[0].labels = "x";
+    GangWorkflow wf(plan);
+    const auto join = [&](const char* labels) {
+      WorkerInfo info;
+      info.group = "a";
+      info.host = info.node_name = "n" + std::to_string(wf.tx.number + 1);
+      info.cpus = kSlots;
+      info.memory = mebibytes(1 << 20);
+      info.labels = labels;
+      info.registered_at = kNoon;
+      ++wf.tx.number;
+      return *register_worker(wf.tx, info);
+    };
+    const auto ask = [&](WorkerEpoch worker, const char* labels, int busy) {
+      Exchange e = wf.words(worker);
+      e.offer = busy > 0 ? wf.busy_node(seconds(busy)) : wf.free_node();
+      e.offer->labels = labels;
+      return wf.told(e);
+    };
+    const WorkerEpoch busy = join("x");
+    const WorkerEpoch free = join("x");
+    const WorkerEpoch other = join("");
+    const std::vector<JobRange> second{range(2, 1)};
+    ++wf.tx.number;
+    ASSERT_TRUE(hold_jobs(wf.tx, second).ok());
+    (void)ask(busy, "x", 100);
+    EXPECT_TRUE(ask(free, "x", 0).reserved);
+    ++wf.tx.number;
+    ASSERT_TRUE(release_jobs(wf.tx, second, kNoon).ok());
+    bool began = false;
+    for (int i = 0; i < 3; ++i) began = began || !ask(other, "", 0).grants.empty();
+    EXPECT_EQ(began, later == 9) << later << ": the one that waits has priority 5";
+  }
+}
+
 TEST(Backfill, nodes_are_not_kept_for_what_would_outlast_them) {
   GangWorkflow wf(Jobs{{2, 1, seconds(100)}, {1, 0, seconds(1000)}});
   const WorkerEpoch busy = wf.join_group("a", {}, kNoon + seconds(150));

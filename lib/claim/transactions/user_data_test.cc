@@ -211,8 +211,12 @@ TEST(Signatures, only_a_result_that_counts_leaves_one) {
   finished.token = stale;
   request.finishes.push_back(finished);
   EXPECT_TRUE(wf.say(request).ok());
-  EXPECT_EQ(read_signature(wf.tx, JobId{1}), s);
-  EXPECT_EQ(read_signature(wf.tx, JobId{2}), std::nullopt);
+  EXPECT_EQ(*read_signature(wf.tx, JobId{1}), s);
+  EXPECT_EQ(*read_signature(wf.tx, JobId{2}), std::nullopt);
+  wf.tx.put(Key(Table::signature, 1), "x");
+  const auto damaged = read_signature(wf.tx, JobId{1});
+  ASSERT_FALSE(damaged.ok()) << "what cannot be read is not taken for none";
+  EXPECT_EQ(damaged.error().kind, ErrorKind::corrupt);
 }
 
 }  // namespace

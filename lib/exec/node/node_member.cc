@@ -15,7 +15,7 @@
 namespace torc::exec {
 namespace {
 
-constexpr std::size_t kMostPools = 24;
+constexpr std::size_t kMostPools = 64;
 // A sum is written as a pool of so many CPUs: nobody of an earlier version is a member of it.
 constexpr std::uint32_t kIsSum = UINT32_MAX;
 constexpr std::size_t kLongestStore = 512;
@@ -141,14 +141,14 @@ NodeMember describe_member(const Machine& machine, const GetEnv& env, const std:
   member.gpus = gpus_of(machine, env);
   const ByteCount memory = node_memory(at);
   if (memory.value > 0) member.pools.push_back({hash_of("node"), {}, memory});
-  for (const CgroupLevel& level : cgroup_levels(at))
-    member.pools.push_back(
-        {hash_of("cgroup " + level.name), level.limits.cpus, level.limits.memory});
   for (const SlurmShare& share : slurm_shares(env, machine.cpus)) {
     const std::string name =
         fmt::format("slurm {} {}", env("SLURMD_NODENAME").value_or(""), share.name);
     member.pools.push_back({hash_of(name), share.cpus, share.memory});
   }
+  for (const CgroupLevel& level : cgroup_levels(at))
+    member.pools.push_back(
+        {hash_of("cgroup " + level.name), level.limits.cpus, level.limits.memory});
   if (member.pools.size() > kMostPools) member.pools.resize(kMostPools);
   // Alone it gets all that was found for it, whatever the parts say of themselves.
   for (NodePool& pool : member.pools) {
@@ -199,7 +199,7 @@ std::string encode(const NodeMember& m) {
   for (const std::uint64_t word : m.cpus.words) out.varint(word);
   out.varint(m.most_cpus).varint(m.most_memory.value).varint(m.own_cpus);
   const std::size_t sums = std::min(m.sums.size(), NodeMember::kMostSums);
-  const std::size_t pools = std::min(m.pools.size(), kMostPools - sums);
+  const std::size_t pools = std::min(m.pools.size(), kMostPools);
   out.varint(m.own_memory.value).u8(m.overcommits ? 1 : 0).varint(pools + sums);
   for (std::size_t i = 0; i < sums; ++i)
     out.be64(m.sums[i].key).varint(std::uint64_t{kIsSum} + 1).varint(m.sums[i].most + 1);
@@ -230,7 +230,7 @@ std::optional<NodeMember> decode_member(std::string_view bytes) {
   m.own_memory = {in.varint()};
   m.overcommits = in.u8() != 0;
   const std::uint64_t pools = in.varint();
-  if (!in.ok() || pools > kMostPools) return std::nullopt;
+  if (!in.ok() || pools > kMostPools + NodeMember::kMostSums) return std::nullopt;
   for (std::uint64_t i = 0; i < pools; ++i) {
     NodePool pool{in.be64(), {}, {}};
     if (const auto cpus = in.varint(); cpus > 0) pool.cpus = static_cast<std::uint32_t>(cpus - 1);

@@ -389,6 +389,33 @@ class RandomWorkers {
   std::uint64_t last_pid_ = 0;
 };
 
+// What has a limit in common with others is told of all of it, whatever else is told.
+TEST_F(Table, no_sum_and_no_gpu_takes_the_place_of_a_limit_that_others_share) {
+  NodeMember m = member_of(1, "0-3");
+  m.store = std::string(600, 's');
+  m.pools.clear();
+  m.gpus.clear();
+  for (std::uint32_t i = 0; i < 64; ++i) {
+    m.pools.push_back({UINT64_MAX - i, 3, ByteCount{UINT64_MAX - 1}});
+    m.gpus.push_back({"port=" + std::string(35, 'x'), UINT64_MAX - i});
+  }
+  for (std::uint64_t i = 0; i < NodeMember::kMostSums; ++i) m.sums.push_back({i + 1, kAllThereIs});
+  const auto entered = table_.enter(m, {});
+  ASSERT_TRUE(entered.has_value()) << "there is room for all of it";
+  const auto seen = table_.read();
+  ASSERT_EQ(seen.size(), 1U);
+  EXPECT_EQ(seen[0].member.pools.size(), 64U);
+  EXPECT_EQ(seen[0].member.sums, m.sums);
+  EXPECT_EQ(seen[0].member.gpus.size(), 64U);
+  // Another one that knows the last of these limits alone.
+  NodeEntry whole = *entered;
+  whole.holding = add_free(m, {}, {3, {}, 0}, {});
+  write(whole);
+  NodeMember other = member_of(2, "0-3");
+  other.pools = {m.pools.back()};
+  EXPECT_EQ(add_free(other, {}, {4, {}, 0}, table_.read()).cpu_count(), 0U);
+}
+
 TEST(NodeTableProperty, nothing_is_given_twice_or_lost_whoever_dies_where) {
   SystemEntropy entropy;
   for (int round = 0; round < 40; ++round) {

@@ -172,7 +172,7 @@ void StepHost::hear_caller(int socket) {
   std::vector<int> files;
   if (step.out) files.push_back(step.out.get());
   if (step.err) files.push_back(step.err.get());
-  if (!send_message(socket, encode(begin), files)) drop_keeper(found->first, step);
+  if (send_message(socket, encode(begin), files) != Sent::yes) drop_keeper(found->first, step);
 }
 
 // What it has said by now counts: a keeper that cannot say any more that the command begins does

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -89,7 +90,7 @@ class Keeper {
     Ended none;
     none.how = Ending::not_started;
     none.os_errno = EAGAIN;
-    (void)say(encode(StepEnded{none}));
+    say_end(none);
     return code;
   }
 
@@ -112,7 +113,7 @@ class Keeper {
       for (const Sample& sample : woken.samples) (void)say(encode(StepSample{sample}));
       for (const Ended& ended : woken.ended) {
         if (ended.id != *id) continue;
-        (void)say(encode(StepEnded{ended}));
+        say_end(ended);
         return exit_code_of(ended);
       }
       for (const int fd : woken.readable) hear(fd, *id);
@@ -134,7 +135,20 @@ class Keeper {
     }
   }
 
-  bool say(const std::string& message) { return send_message(worker_.get(), message); }
+  // Figures that the worker has no room for are left out.
+  bool say(const std::string& message) { return send_message(worker_.get(), message) == Sent::yes; }
+
+  // The last word, for which a stopped worker may have no room. Nothing runs any more, so there is
+  // time, as long as somebody may want to hear it.
+  void say_end(const Ended& how) {
+    const std::string message = encode(StepEnded{how});
+    while (send_message(worker_.get(), message) == Sent::full) {
+      std::array<pollfd, 2> ends{
+          {{worker_.get(), POLLOUT, 0}, {alone_ ? -1 : launcher_end_.get(), POLLIN, 0}}};
+      if (poll(ends.data(), ends.size(), -1) < 0 && errno != EINTR) return;
+      if (ends[1].revents != 0) return;  // nobody does
+    }
+  }
 
   void hear(int fd, RunId id) {
     if (fd == launcher_end_.get()) return lose();
@@ -184,7 +198,7 @@ class Keeper {
 Result<int> keep_step(Clock& clock, const std::string& name, StepKey key, char** environment) {
   mind_no_signals();
   TORC_ASSIGN(Descriptor worker, connect_to_worker(name));
-  if (!send_message(worker.get(), encode(StepHello{key})))
+  if (send_message(worker.get(), encode(StepHello{key})) != Sent::yes)
     return Error{ErrorKind::unknown, "the worker that asked for this step has gone", ""};
   std::vector<Descriptor> files;
   TORC_ASSIGN(StepBegin begin, hear_begin(worker.get(), files));

@@ -222,7 +222,7 @@ Result<Descriptor> connect_to_worker(const std::string& name) {
   return one;
 }
 
-bool send_message(int socket, const std::string& bytes, const std::vector<int>& files) {
+Sent send_message(int socket, const std::string& bytes, const std::vector<int>& files) {
   iovec part{const_cast<char*>(bytes.data()), bytes.size()};
   msghdr message{};
   message.msg_iov = &part;
@@ -239,9 +239,10 @@ bool send_message(int socket, const std::string& bytes, const std::vector<int>& 
     std::memcpy(CMSG_DATA(head), files.data(), size);
   }
   for (;;) {
-    const ssize_t sent = sendmsg(socket, &message, MSG_NOSIGNAL);
-    if (sent >= 0) return true;
-    if (errno != EINTR) return false;
+    const ssize_t sent = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent >= 0) return Sent::yes;
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return Sent::full;
+    if (errno != EINTR) return Sent::gone;
   }
 }
 

@@ -74,8 +74,13 @@ Result<Descriptor> listen_for_steps(const std::string& name);
 // The keeper's end. Error: nobody listens, or another user does.
 Result<Descriptor> connect_to_worker(const std::string& name);
 
-// False: the other end has gone.
-bool send_message(int socket, const std::string& bytes, const std::vector<int>& files = {});
+// Nobody waits for an end that does not read, since that may be stopped, and may never go on.
+enum class Sent : std::uint8_t {
+  yes,
+  full,  // it has no room: the other end has not read what was said before
+  gone   // the other end has
+};
+Sent send_message(int socket, const std::string& bytes, const std::vector<int>& files = {});
 struct Received {
   enum class What : std::uint8_t { message, nothing, end } what = What::nothing;
   std::string bytes;

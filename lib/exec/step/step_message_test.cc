@@ -116,8 +116,8 @@ TEST(StepSocket, messages_stay_apart_and_open_files_come_with_them) {
   ASSERT_TRUE(worker);
   EXPECT_EQ(receive_message(worker.get()).what, Received::What::nothing);
   const Descriptor null(open("/dev/null", O_WRONLY | O_CLOEXEC));
-  EXPECT_TRUE(send_message(worker.get(), "one", {null.get()}));
-  EXPECT_TRUE(send_message(worker.get(), "two"));
+  EXPECT_EQ(send_message(worker.get(), "one", {null.get()}), Sent::yes);
+  EXPECT_EQ(send_message(worker.get(), "two"), Sent::yes);
   const Received one = receive_message(keeper->get());
   EXPECT_EQ(one.bytes, "one");
   ASSERT_EQ(one.files.size(), 1U);
@@ -137,7 +137,23 @@ TEST(StepSocket, an_end_that_has_gone_is_seen_by_the_other_one) {
   Descriptor worker = accept_step(listener->get());
   worker.reset();
   EXPECT_EQ(receive_message(keeper->get()).what, Received::What::end);
-  EXPECT_FALSE(send_message(keeper->get(), "x"));
+  EXPECT_EQ(send_message(keeper->get(), "x"), Sent::gone);
+}
+
+TEST(StepSocket, an_end_that_does_not_read_keeps_the_other_one_from_nothing) {
+  const std::string name = name_of_test();
+  const auto listener = listen_for_steps(name);
+  ASSERT_TRUE(listener.ok());
+  const auto keeper = connect_to_worker(name);
+  ASSERT_TRUE(keeper.ok());
+  const Descriptor worker = accept_step(listener->get());
+  const std::string sample = encode(StepSample{});
+  int sent = 0;
+  while (sent < 1'000'000 && send_message(keeper->get(), sample) == Sent::yes) ++sent;
+  EXPECT_EQ(send_message(keeper->get(), sample), Sent::full);
+  for (int i = 0; i < sent; ++i) EXPECT_TRUE(decode_sample(receive_message(worker.get()).bytes));
+  EXPECT_EQ(send_message(keeper->get(), encode(StepEnded{some_end()})), Sent::yes);
+  EXPECT_TRUE(decode_ended(receive_message(worker.get()).bytes));
 }
 
 TEST(StepSocket, without_a_worker_there_is_nothing_to_call) {

@@ -9,7 +9,9 @@
 #include "lib/base/labels.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
+#include "lib/claim/queries/queries.h"
 #include "lib/spec/text/diagnostic.h"
+#include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::workflow {
 namespace {
@@ -160,6 +162,21 @@ Result<SettingWords> parse_setting(const std::vector<std::string>& words) {
   }
   if (!given.empty()) return out;
   return invalid("nothing is set", fmt::format("give KEY=VALUE; KEY is one of {}", setting_keys()));
+}
+
+Result<void> check_mode(const claim::Reader& reader, const claim::Setting& setting) {
+  const auto part = std::ranges::find_if(setting.named, [](const Amount& a) {
+    return is_gpu(a.name) && a.thousandths > 0 && a.thousandths < kWhole;
+  });
+  if (part == setting.named.end()) return {};
+  TORC_ASSIGN(const claim::WorkflowState workflow, claim::read_workflow(reader));
+  TORC_ASSIGN(const WorkflowSettings settings, decode_workflow_settings(workflow.settings));
+  if (settings.run.execution.mode != spec::ExecutionMode::slurm) return {};
+  return Error{
+      ErrorKind::invalid,
+      fmt::format("{} of {} is no part of a step of Slurm, and this workflow has mode slurm",
+                  show_thousandths(part->thousandths), torc::quoted(part->name)),
+      "ask for whole GPUs; jobs share them in mode direct or auto"};
 }
 
 }  // namespace torc::workflow

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lib/base/result.h"
+#include "lib/claim/tables/transaction.h"
 #include "lib/claim/transactions/override.h"
 
 namespace torc::workflow {
@@ -22,5 +23,9 @@ struct SettingWords {
 // a value that the key does not take. A word with another text before its '=' is a name: jobs may
 // have such names.
 Result<SettingWords> parse_setting(const std::vector<std::string>& words);
+
+// Whether jobs of this workflow can have that, as the workflow file is checked. Error invalid: not
+// in its mode.
+Result<void> check_mode(const claim::Reader& reader, const claim::Setting& setting);
 
 }  // namespace torc::workflow

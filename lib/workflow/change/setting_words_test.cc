@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
+#include "lib/claim/testing/test_workflow.h"
+#include "lib/workflow/plan/workflow_plan.h"
+
 namespace torc::workflow {
 namespace {
 
@@ -67,6 +72,24 @@ TEST(SettingWords, values_that_a_key_does_not_take_are_refused_with_those_that_i
   }
   EXPECT_NE(error_of({"cpus=1", "cpus=2"}).find("set twice"), std::string::npos);
   EXPECT_NE(error_of({"a"}).find("nothing is set"), std::string::npos);
+}
+
+TEST(SettingWords, a_part_of_a_gpu_is_for_jobs_that_are_no_steps_of_slurm) {
+  for (const auto& [mode, taken] :
+       {std::pair(spec::ExecutionMode::slurm, false), std::pair(spec::ExecutionMode::direct, true),
+        std::pair(spec::ExecutionMode::automatic, true)}) {
+    WorkflowSettings settings;
+    settings.directory = "/";
+    settings.run.execution.mode = mode;
+    claim::Plan plan = claim::plan_of({{1, 0}});
+    plan.settings = encode(settings);
+    const claim::TestWorkflow wf(plan);
+    for (const char* word : {"gpus=2", "gpus=all", "gpus=0", "cpus=1"})
+      EXPECT_TRUE(check_mode(wf.tx, parse_setting({word})->setting).ok()) << word;
+    const auto part = check_mode(wf.tx, parse_setting({"gpus=0.5"})->setting);
+    EXPECT_EQ(part.ok(), taken);
+    EXPECT_TRUE(taken || part.error().kind == ErrorKind::invalid);
+  }
 }
 
 }  // namespace

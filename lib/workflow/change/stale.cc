@@ -64,16 +64,16 @@ const NewRecipes::Entry* StaleSearch::new_entry(JobId first) const {
   return at != all.end() && at->first == first ? &*at : nullptr;
 }
 
-std::uint64_t StaleSearch::fingerprint_of(const claim::Reader& reader, const std::string& name) {
+Result<std::uint64_t> StaleSearch::fingerprint_of(const claim::Reader& reader,
+                                                  const std::string& name) {
   const auto known = fingerprints_.find(name);
   if (known != fingerprints_.end()) return known->second;
-  const auto datum = claim::read_user_datum(reader, name);
-  std::string value = datum.ok() && datum->has_value() ? (*datum)->value : "";
+  TORC_ASSIGN(const auto datum, claim::read_user_datum(reader, name));
+  std::string value = datum ? datum->value : "";
   // What a new version of the workflow file will set.
   if (recipes_ != nullptr) {
     for (const claim::UserDatum& d : recipes_->user_data) {
-      if (d.name == name && (!datum.ok() || !datum->has_value() || (*datum)->initial != d.initial))
-        value = d.initial;
+      if (d.name == name && (!datum || datum->initial != d.initial)) value = d.initial;
     }
   }
   return fingerprints_.emplace(name, claim::user_data_fingerprint(value)).first->second;
@@ -93,11 +93,16 @@ void StaleSearch::compare_recipes(Candidate& c, const spec::RenderedJob& old) co
     c.reasons.emplace_back("it has other user data");
 }
 
-void StaleSearch::look_at_user_data(const claim::Reader& reader, Candidate& c) {
-  for (const std::string& name : c.now.input_user_data)
-    c.user_data.push_back(fingerprint_of(reader, name));
-  for (const std::string& name : c.now.output_user_data)
-    c.outputs_set.push_back(fingerprint_of(reader, name) != 0);
+Result<void> StaleSearch::look_at_user_data(const claim::Reader& reader, Candidate& c) {
+  for (const std::string& name : c.now.input_user_data) {
+    TORC_ASSIGN(const std::uint64_t fingerprint, fingerprint_of(reader, name));
+    c.user_data.push_back(fingerprint);
+  }
+  for (const std::string& name : c.now.output_user_data) {
+    TORC_ASSIGN(const std::uint64_t fingerprint, fingerprint_of(reader, name));
+    c.outputs_set.push_back(fingerprint != 0);
+  }
+  return {};
 }
 
 Result<void> StaleSearch::gather_from(const claim::Reader& reader, const claim::Template& t) {
@@ -127,8 +132,8 @@ Result<void> StaleSearch::gather_from(const claim::Reader& reader, const claim::
     c.now = recipe.render(index);
     if (fresh) compare_recipes(c, old.render(index));
     if (claim::is_live(job->state) && c.reasons.empty()) continue;
-    c.before = claim::read_signature(reader, c.id);
-    look_at_user_data(reader, c);
+    TORC_ASSIGN(c.before, claim::read_signature(reader, c.id));
+    TORC_TRY(look_at_user_data(reader, c));
     part_.push_back(std::move(c));
   }
   if (!at || *at >= end) next_ = end;

@@ -89,10 +89,10 @@ class StaleSearch {
   Result<void> gather(const claim::Reader& reader);
   Result<void> gather_from(const claim::Reader& reader, const claim::Template& t);
   void compare_recipes(Candidate& candidate, const spec::RenderedJob& old) const;
-  void look_at_user_data(const claim::Reader& reader, Candidate& candidate);
+  Result<void> look_at_user_data(const claim::Reader& reader, Candidate& candidate);
   [[nodiscard]] Result<std::vector<std::string>> reasons_of(Candidate& candidate) const;
   const NewRecipes::Entry* new_entry(JobId first) const;
-  std::uint64_t fingerprint_of(const claim::Reader& reader, const std::string& name);
+  Result<std::uint64_t> fingerprint_of(const claim::Reader& reader, const std::string& name);
 
   store::Store& store_;
   const WorkflowSettings& settings_;
