@@ -234,6 +234,33 @@ TEST_F(Gang, ends_and_begins_anew_when_a_member_is_told_to_stop) {
   EXPECT_EQ(jobs[0]["attempt"], 2);
 }
 
+// A launcher that was killed, and a node that is silent: the failure is told when that node's lease
+// has run out, and nothing runs on the others until then.
+TEST_F(Gang, whose_launcher_dies_leaves_nothing_on_nodes_that_live_while_it_waits_for_others) {
+  make(3,
+       "echo \"begins $TORC_WORKFLOW_ID $TORC_GANG\" > events; test $TORC_ATTEMPT_ID = 2 || { "
+       "until test -e dead; do sleep 0.1; done; kill -9 $$; }");
+  Fifo events(here.path() / "events");
+  start_nodes(4);
+  std::vector<Source*> sources = all();
+  sources.push_back(&events);
+  ASSERT_TRUE(wait_until(sources, [&] { return !events.lines().empty(); })) << all_said();
+  const std::string line = events.lines().front();
+  const auto space = line.rfind(' ');
+  Launch stray{{"/bin/sleep", "1000"}, {}, here.path(), {}, {}};
+  stray.env["TORC_WORKFLOW_ID"] = line.substr(7, space - 7);
+  stray.env["TORC_GANG"] = line.substr(space + 1);
+  Process left(stray);
+  Process& frozen = member();
+  frozen.kill(SIGSTOP);
+  here.write("dead", "");
+  EXPECT_EQ(left.wait(10s).signal, SIGKILL) << all_said();
+  EXPECT_EQ(here.json({"job", "wf.torc", "gang"})["attempt"], 1) << "nothing is told yet";
+  ASSERT_TRUE(wait_until(sources, [&] { return events.lines().size() == 2; })) << all_said();
+  frozen.kill(SIGCONT);
+  expect_completed();
+}
+
 // As mpirun's daemon is that lost its way: no child of any worker.
 TEST_F(Gang, leaves_nothing_on_its_nodes_that_has_its_tag) {
   make(2, "echo \"begins $TORC_WORKFLOW_ID $TORC_GANG\" > events; read x < gate");

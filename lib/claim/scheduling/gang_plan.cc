@@ -129,7 +129,7 @@ bool GangPlan::begins(const JobClass& job_class, std::uint32_t number, std::uint
   auto kept = could_keep(job_class, number, job, found);
   const std::uint32_t lacks = job_class.need.nodes - found;
   if (!waits_ || lacks < waits_->lacks) waits_ = {found, lacks};
-  if (!kept || is_kept_elsewhere(*kept)) return false;
+  if (!kept || is_kept_elsewhere(*kept) || is_kept_for_another(job)) return false;
   kept_ = std::move(kept);
   ++revision_;
   first_waits_ = true;
@@ -191,6 +191,18 @@ bool GangPlan::is_kept_elsewhere(const Kept& kept) {
   const auto there = keep_of(state_, *keeper);
   if (!there || there->until == NodePlace::kUnknown) return false;
   return moment(kept.keep.until, asker_.now) + kTakesOver >= moment(there->until, asker_.now);
+}
+
+// Of equal ones that for which nodes are kept already: who has to do with both knows their order.
+bool GangPlan::is_kept_for_another(std::uint64_t job) {
+  if (!kept_ || kept_->keep.job == job) return false;
+  const auto theirs = state_.rank_of(kept_->keep.job);
+  const auto own = state_.rank_of(job);
+  if (!theirs || !own) {
+    state_.damaged(keep_key(asker_.group));
+    return false;
+  }
+  return own->priority <= theirs->priority;
 }
 
 bool GangPlan::settle(bool looked_at_all) {

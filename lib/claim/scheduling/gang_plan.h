@@ -104,6 +104,9 @@ class GangPlan {
   bool can_start(const JobClass& job_class);
   [[nodiscard]] bool ends_in_time(std::chrono::seconds runtime) const;
   [[nodiscard]] bool is_kept_elsewhere(const Kept& kept);
+  // What is kept is so for a job that this worker has nothing to do with, and that does not come
+  // behind this one.
+  [[nodiscard]] bool is_kept_for_another(std::uint64_t job);
   void look_at_what_is_kept(std::uint64_t job);
 
   Transaction& tx_;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "lib/claim/testing/test_workflow.h"
 #include "lib/claim/transactions/add.h"
@@ -192,6 +194,25 @@ TEST(ReadyHeads, no_order_is_kept_of_what_is_learned) {
   EXPECT_FALSE(is_ordered(wf.tx));
   EXPECT_EQ(listed(wf.tx), 0U);
   EXPECT_EQ(ids(wf.claim(wf.join(), 1)), (std::vector<std::uint64_t>{20}));
+}
+
+// A class whose head is not listed waits for ever: no claim looks for it.
+TEST(ReadyHeads, an_order_that_lost_any_part_of_it_is_found_by_the_audit) {
+  TestWorkflow wf{plan_of_classes(20)};
+  (void)wf.claim(wf.join(), 1);
+  std::vector<std::pair<std::string, std::string>> all;
+  wf.tx.scan_prefix(Key(Table::order), [&](const store::Entry& e) {
+    all.emplace_back(e.key, e.value);
+    return true;
+  });
+  ASSERT_EQ(all.size(), 19U);
+  for (const auto& [key, value] : all) {
+    wf.tx.erase(key);
+    EXPECT_FALSE(verify_state(wf.tx).ok());
+    wf.tx.put(key, value);
+  }
+  for (const auto& [key, value] : all) wf.tx.erase(key);
+  EXPECT_FALSE(verify_state(wf.tx).ok());
 }
 
 TEST(ReadyHeads, an_order_that_is_not_that_of_the_queues_is_refused) {

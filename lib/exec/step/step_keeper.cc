@@ -142,11 +142,10 @@ class Keeper {
   // time, as long as somebody may want to hear it.
   void say_end(const Ended& how) {
     const std::string message = encode(StepEnded{how});
-    while (send_message(worker_.get(), message) == Sent::full) {
-      std::array<pollfd, 2> ends{
-          {{worker_.get(), POLLOUT, 0}, {alone_ ? -1 : launcher_end_.get(), POLLIN, 0}}};
+    while (send_message(worker_.get(), message) == Sent::full && !alone_) {
+      std::array<pollfd, 2> ends{{{worker_.get(), POLLOUT, 0}, {launcher_end_.get(), POLLIN, 0}}};
       if (poll(ends.data(), ends.size(), -1) < 0 && errno != EINTR) return;
-      if (ends[1].revents != 0) return;  // nobody does
+      alone_ = ends[1].revents != 0;
     }
   }
 

@@ -117,14 +117,26 @@ void confirm(const Step& s) {
   say_of_gang(s, std::move(word));
 }
 
+// What the head alone ran has failed, with all that it had there: what its launcher has left on
+// this node comes to nothing any more, whenever the failure is told. Before this node says that it
+// lives, since what follows then (a recovery script) may start the next here. False: not yet.
+bool sweep(const Step& s) {
+  OwnGang& g = *s.w.gang;
+  if (g.swept || !g.job || g.job->on_each_node) return true;
+  if (!std::exchange(g.clearing, true)) s.order(command::EndGang{g.token()});
+  return false;
+}
+
 // The command has failed, and the head asks who lives.
+bool is_asked(const OwnGang& g) {
+  const claim::Gang& gang = g.gang();
+  return !g.is_head() && !g.leaves && !g.showed_life && gang.stage == GangStage::running &&
+         gang.asks() && !gang.members[g.part.rank].lives;
+}
+
 void show_life(const Step& s) {
   OwnGang& g = *s.w.gang;
-  const claim::Gang& gang = g.gang();
-  if (g.is_head() || g.leaves || g.showed_life || gang.stage != GangStage::running ||
-      !gang.asks() || gang.members[g.part.rank].lives) {
-    return;
-  }
+  if (!is_asked(g) || !sweep(s)) return;
   g.showed_life = s.now;
   GangWord word;
   word.token = g.token();
@@ -288,6 +300,7 @@ bool asks_of_gang(const State& w, BootTime now) {
 std::optional<BootTime> gang_wake(const State& w, BootTime now) {
   if (!w.gang) return std::nullopt;
   const OwnGang& g = *w.gang;
+  if (g.swept && is_asked(g)) return now;
   std::optional<BootTime> at;
   const auto by = [&](BootTime moment) {
     if (moment > now) at = at ? std::min(*at, moment) : moment;

@@ -242,9 +242,10 @@ bool clear_node(const Step& s) {
 
 // One that is told to leave has no time; one that lost its lease would come back beside what is
 // left.
-std::chrono::nanoseconds clear_patience(const State& w) {
+std::chrono::nanoseconds clear_patience(const State& w, exec::Leftovers left) {
   const bool hurries = w.phase == Phase::stopping && (w.summary.interrupted || !w.lost_lease());
-  return hurries ? kLeftPatience : kClearPatience;
+  if (hurries) return kLeftPatience;
+  return left == exec::Leftovers::unknown ? kUnseenPatience : kClearPatience;
 }
 
 // It had begun, and nobody is told how it ended: the attempt was over before.
@@ -356,14 +357,18 @@ void gang_cleared(const Step& s, const event::GangCleared& cleared) {
   if (!w.gang || w.gang->token() != cleared.token) return;
   OwnGang& g = *w.gang;
   g.clearing = false;
+  g.swept = true;
+  if (!g.is_over() && !g.whole) return;  // more may come yet
+  if (!g.clear_since) g.clear_since = s.now;
+  const std::chrono::nanoseconds patience = clear_patience(w, cleared.left);
   // What /proc hides from this user is still hidden when it is looked at again.
   if (cleared.left == exec::Leftovers::none || cleared.left == exec::Leftovers::hidden) {
     g.cleared = true;
-  } else if (s.now >= *g.clear_since + clear_patience(w)) {
+  } else if (s.now >= *g.clear_since + patience) {
     g.cleared = true;
     s.tell({.what = Notice::What::gang_left_some,
             .job = g.job ? g.job->load : nullptr,
-            .time = kClearPatience});
+            .time = patience});
   } else {
     g.clear_at = s.now + g.clear_delay;
     g.clear_delay = std::min(2 * g.clear_delay, kLongestClearDelay);

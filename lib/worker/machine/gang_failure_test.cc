@@ -71,11 +71,46 @@ TEST_F(GangFailure, a_member_that_is_asked_says_once_that_it_lives) {
   EXPECT_EQ(said(What::lives), 0U);
   part_.gang.members[0].lives = true;
   see(Stage::running);
+  turn();
   EXPECT_EQ(said(What::lives), 1U);
   EXPECT_EQ(last_exchange().gang.back().token, kToken);
   turn();
   see(Stage::running);
   EXPECT_EQ(said(What::lives), 1U);
+}
+
+// As of an mpirun that was killed: that the failure is told may take as long as a lease.
+TEST_F(GangFailure, what_a_dead_launcher_left_on_a_node_is_ended_before_the_failure_is_told) {
+  for (const exec::Leftovers left : {exec::Leftovers::none, exec::Leftovers::some}) {
+    done_.clear();
+    leftovers_ = left;
+    member_runs(gang_job());
+    EXPECT_EQ(count<command::EndGang>(), 0U);
+    part_.gang.members[0].lives = true;
+    see(Stage::running);
+    EXPECT_EQ(count<command::EndGang>(), 1U);
+    EXPECT_EQ(last<command::EndGang>()->token, kToken);
+    EXPECT_EQ(said(What::lives), 0U);
+    EXPECT_LE(wake_at(state_, now_), now_);
+    turn();
+    EXPECT_EQ(said(What::lives), 1U) << "behind it, and whatever is left";
+    see(Stage::running);
+    EXPECT_EQ(count<command::EndGang>(), 1U);
+    hear();
+    leftovers_ = exec::Leftovers::none;
+    see(Stage::over);
+    turn();
+    EXPECT_EQ(count<command::EndGang>(), 2U) << "what a recovery script started";
+    EXPECT_EQ(said(What::left), 1U);
+  }
+}
+
+TEST_F(GangFailure, what_each_node_runs_itself_is_not_ended_because_the_head_asks_who_lives) {
+  member_runs(job_on_each_node());
+  part_.gang.members[0].lives = true;
+  see(Stage::running);
+  EXPECT_EQ(said(What::lives), 1U);
+  EXPECT_EQ(count<command::EndGang>() + count<command::StopRun>(), 0U);
 }
 
 // Who waits for a dead node waits until its time is up.

@@ -39,8 +39,11 @@ inline constexpr std::chrono::nanoseconds kLifeUnusual = std::chrono::seconds(2)
 // A member that is told to leave says so first, and waits so long for the store; and so long for
 // what it ends.
 inline constexpr std::chrono::nanoseconds kLeftPatience = std::chrono::seconds(2);
-// For what cannot be killed, or not be looked for: then the node is free all the same.
+// For what cannot be killed: then the node is free all the same.
 inline constexpr std::chrono::nanoseconds kClearPatience = std::chrono::seconds(30);
+// For what cannot be looked at. One in the middle of an execution can be soon; one that is not
+// dumpable (an ssh-agent, a set-user-ID program) never can, and mostly has nothing to do with it.
+inline constexpr std::chrono::nanoseconds kUnseenPatience = std::chrono::seconds(5);
 
 struct OwnGang {
   claim::GangPart part;  // as it was seen last
@@ -77,6 +80,7 @@ struct OwnGang {
   // Whether something of it may be left on this node, and what is done about it.
   bool cleared = false;
   bool clearing = false;  // not answered yet
+  bool swept = false;     // of a member: once, when the head said that the command has failed
   std::optional<BootTime> clear_since;
   BootTime clear_at{};
   std::chrono::nanoseconds clear_delay = std::chrono::milliseconds(250);
