@@ -86,6 +86,7 @@ misses() { begin judge_misses "$@"; }
 
 none="-DLOST=0 -DFAILED=0 -DCRASHES=0"
 deaths="-DDEATHS=1 -DLOSSES=0 -DCANCELS=0 -DSOLOS=0 -DJOBS=1 -DCLAIMS=2"
+saves="-DSAVES=1 -DCANCELS=0 -DSOLOS=0 -DJOBS=1 -DCLAIMS=2"
 lost="-DLOST=1 -DFAILED=0 -DCRASHES=0"
 
 # shellcheck disable=SC2086  # the sets of definitions are split on purpose
@@ -103,6 +104,7 @@ check() {
   holds "claims: the token without the lease" claim -DNO_LEASE_CHECK
   holds "gangs" gang
   holds "gangs of which nodes die" gang $deaths
+  holds "gangs whose nodes save their state" gang $saves
 
   misses "without put-if-absent" '\(name_at\[' commit $none -DOPS=2 -DNO_PUT_IF_ABSENT
   misses "without the rule of the writer and its evidence" 'chain\[' commit $none -DOPS=2 -DNO_RULE_OF_WRITER \
@@ -139,6 +141,7 @@ check() {
   misses "nodes that are free when their gang is over" '\(*on_node\[w\]==0' gang -DFREE_WHEN_OVER
   misses "a member that has left before its node is clear" '\(*sequence' gang -DLEFT_AT_ONCE
   misses "a failure that is told before the others have shown life" '!\(hurt' gang $deaths -DFAILS_AT_ONCE
+  misses "a checkpoint that is told before all have ended" '\( !\(+part' gang $saves -DFIRST_SAVE_ENDS
   misses "a loss of a member that ends nothing" 'c==0' gang -DLOSS_UNNOTICED
 }
 

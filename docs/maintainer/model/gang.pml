@@ -33,6 +33,9 @@
 #ifndef SOLOS
 #define SOLOS 1      /* jobs of one node */
 #endif
+#ifndef SAVES
+#define SAVES 0      /* warnings to single nodes; with one, each node runs the command and can save its state */
+#endif
 
 #define READY 0
 #define CLAIMED 1
@@ -64,6 +67,23 @@ byte on_node[3];                 /* the claim of which something runs there; 0: 
 bit solo[3];                     /* a job of one node runs there */
 bit dead[3];                     /* it has no power any more */
 bit hurt[4];            /* the command failed when a node of it was dead */
+
+#if SAVES
+bit told[3];                     /* that it ended here; in the store */
+bit saved[4];                    /* a node has said so with its end; by claim, in the store */
+byte warnings = SAVES;
+bit gone[3];                     /* the command of its gang has ended here by itself */
+bit kept[3];                     /* and had saved its state */
+#define IS_AT_IT(c, i) (part[i] == c && !dead[i] && !gone[i])
+#define KEPT(c) ((part[0] == c && kept[0]) || (part[1] == c && kept[1]) || (part[2] == c && kept[2]))
+#define TOLD(c) ((part[0] == c && told[0]) + (part[1] == c && told[1]) + (part[2] == c && told[2]))
+/* gang_end.cc, whole_of: all have saved theirs, or are ended */
+#ifdef FIRST_SAVE_ENDS
+#define MAY_REPORT(c) (saved[c] || TOLD(c) == NEEDS)
+#else
+#define MAY_REPORT(c) (TOLD(c) == NEEDS)
+#endif
+#endif
 
 #define OFFERS (offered[0] + offered[1] + offered[2])
 #define IS_ANY_READY (state[0] == READY || state[JOBS - 1] == READY)
@@ -106,7 +126,10 @@ inline end_gang(c, becomes) {
 
 inline take(w, c) {
   assert(part[w] == 0);
-  part[w] = c; offered[w] = 0; confirmed[w] = 0; shown[w] = 0
+  part[w] = c; offered[w] = 0; confirmed[w] = 0; shown[w] = 0;
+#if SAVES
+  told[w] = 0; gone[w] = 0; kept[w] = 0
+#endif
 }
 
 inline choose_job(i) {
@@ -193,6 +216,32 @@ proctype node(byte w) {
        assert(TAKEN(part[w], 0) + TAKEN(part[w], 1) + TAKEN(part[w], 2) == NEEDS);
        stage[part[w]] = STARTED; state[job_of[part[w]]] = RUNNING
      }
+#if SAVES
+  :: atomic {      /* the command ends here */
+       part[w] != 0 && on_node[w] == part[w] && stage[part[w]] == STARTED && !gone[w] -> gone[w] = 1
+     }
+  :: atomic {      /* it is warned, or told that another node has saved its state: it does the same, and ends */
+       part[w] != 0 && on_node[w] == part[w] && stage[part[w]] == STARTED && !gone[w] &&
+       (warnings > 0 || saved[part[w]]) ->
+       if
+       :: saved[part[w]]
+       :: else -> warnings--
+       fi;
+       gone[w] = 1; kept[w] = 1
+     }
+  :: atomic {      /* says so */
+       ACTS(w) && part[w] != 0 && stage[part[w]] == STARTED && gone[w] && !told[w] ->
+       told[w] = 1; saved[part[w]] = saved[part[w]] || kept[w]
+     }
+  :: atomic {      /* the head reports the end, or the checkpoint */
+       ACTS(w) && part[w] != 0 && head_of[part[w]] == w && stage[part[w]] == STARTED && MAY_REPORT(part[w]) ->
+       assert(!IS_AT_IT(part[w], 0) && !IS_AT_IT(part[w], 1) && !IS_AT_IT(part[w], 2));
+       assert(saved[part[w]] == KEPT(part[w]));
+       n = (saved[part[w]] -> READY : ENDED);
+       end_gang(part[w], n);
+       n = 0
+     }
+#else
   :: atomic {      /* the head reports the end, or that it is to run again */
        ACTS(w) && part[w] != 0 && head_of[part[w]] == w && stage[part[w]] == STARTED && !failed[part[w]] ->
        assert(claim_of[job_of[part[w]]] == part[w]);
@@ -203,6 +252,7 @@ proctype node(byte w) {
        end_gang(part[w], n);
        n = 0
      }
+#endif
 #if DEATHS
   :: atomic {      /* the command fails, it may be for a node that is dead; the head asks who lives */
        ACTS(w) && part[w] != 0 && head_of[part[w]] == w && stage[part[w]] == STARTED && !failed[part[w]] ->
