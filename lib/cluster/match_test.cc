@@ -149,6 +149,8 @@ TEST(Match, lets_in_only_accounts_that_may) {
             (Told{"p: at most 1 h by your account"}));
   EXPECT_EQ(matched(cluster, {.walltime = 2h}), (Told{"p: at most 1 h by your account"}))
       << "the account without a limit may not use it";
+  cluster.associations.push_back({"staff", "", {}, "", {}, {}, {}});
+  EXPECT_EQ(matched(cluster, {.walltime = 2h}), (Told{"p"})) << "one that may has no limit";
   cluster.partitions[0].accounts.clear();
   cluster.partitions[0].denied_accounts = {"staff"};
   EXPECT_EQ(matched(cluster, {.account = "staff"}), (Told{"p: account staff may not use it"}));
