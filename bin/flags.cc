@@ -138,7 +138,8 @@ std::string nearest_command(const CLI::App& cli, const std::string& word) {
 }
 
 // What a word behind "--" begins with while CLI11 has it, which takes it for nothing else then: it
-// would forget what "--" means when the arguments before it are enough.
+// would forget what "--" means when the arguments before it are enough. So does "[a,b]", of which
+// it would make the words a and b.
 constexpr char kLiteral = '\x01';
 
 std::string without_mark(std::string word) {
@@ -154,10 +155,11 @@ std::vector<std::string> marked(int argc, char** argv) {
     words.emplace_back("--help");
   }
   const auto dashes = std::find(words.begin(), words.end(), "--");
-  if (dashes != words.end()) {
-    for (auto word = dashes + 1; word != words.end(); ++word) word->insert(0, 1, kLiteral);
-    words.erase(dashes);
+  for (auto word = words.begin(); word != words.end(); ++word) {
+    if (word > dashes || (word->starts_with('[') && word->ends_with(']')))
+      word->insert(0, 1, kLiteral);
   }
+  if (dashes != words.end()) words.erase(dashes);
   std::reverse(words.begin(), words.end());
   return words;
 }
@@ -183,8 +185,9 @@ Error explain(const CLI::App& cli, const CLI::ParseError& error) {
   };
   const auto unknown = command->remaining();
   if (command == &cli && !unknown.empty()) {
-    const std::string near = nearest_command(cli, unknown.front());
-    return {ErrorKind::invalid, fmt::format("there is no command '{}'", printable(unknown.front())),
+    const std::string word = without_mark(unknown.front());
+    const std::string near = nearest_command(cli, word);
+    return {ErrorKind::invalid, fmt::format("there is no command '{}'", printable(word)),
             or_near(near.empty() ? near : "torc " + near)};
   }
   // Its value was not taken for one, and may be what is said to be too much.
@@ -292,7 +295,7 @@ Flag Command::flag(const std::string& names, bool& on, const std::string& help) 
 
 template <class T>
 Flag Command::option(const std::string& names, T& value, const std::string& help) {
-  return Flag(app_->add_option(names, value, help));
+  return literal(Flag(app_->add_option(names, value, help)));
 }
 template Flag Command::option(const std::string&, std::string&, const std::string&);
 template Flag Command::option(const std::string&, std::vector<std::string>&, const std::string&);
@@ -313,7 +316,7 @@ Flag Command::option_by(const std::string& name,
                         std::function<Result<void>(const std::string&)> take,
                         const std::string& help) {
   const auto parse = [name, take = std::move(take)](const std::string& text) {
-    if (const auto taken = take(text); !taken)
+    if (const auto taken = take(without_mark(text)); !taken)
       throw CLI::ValidationError(name, taken.error().text());
   };
   return Flag(app_->add_option_function<std::string>(name, parse, help));

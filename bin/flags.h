@@ -80,7 +80,7 @@ class Command {
   Flag option(const std::string& names, T& value, const std::string& help);
   template <class T>
   Flag argument(const std::string& name, T& value, const std::string& help) {
-    return literal(option(name, value, help));
+    return option(name, value, help);
   }
   // An option that goes through a parser of ours, which tells what is wrong with a value, and the
   // remedy.

@@ -26,18 +26,25 @@ constexpr std::size_t kMostOfFile = std::size_t{1} << 20;
 struct Owner {
   uid_t store = 0;
   uid_t meta = 0;
-  Descriptor directory;  // which was looked at
+  std::optional<uid_t> link;  // of the symbolic link that it was found by
+  Descriptor directory;       // which was looked at
 };
 Result<Owner> owner_of(const Path& path) {
+  struct stat link {};
   struct stat store {};
   struct stat meta {};
-  Descriptor at(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  Descriptor at(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  if (!at || ::fstat(at.get(), &link) != 0)
+    return os_error(errno, "cannot look at " + path.string());
+  if (!S_ISDIR(link.st_mode))
+    at = Descriptor(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!at || ::fstat(at.get(), &store) != 0)
     return os_error(errno, "cannot look at " + path.string());
   const bool has_meta = ::fstatat(at.get(), "META", &meta, AT_SYMLINK_NOFOLLOW) == 0;
   if (!has_meta && errno != ENOENT)
     return os_error(errno, "cannot look at " + (path / "META").string());
-  return Owner{store.st_uid, has_meta ? meta.st_uid : store.st_uid, std::move(at)};
+  return Owner{store.st_uid, has_meta ? meta.st_uid : store.st_uid,
+               S_ISLNK(link.st_mode) ? std::optional(link.st_uid) : std::nullopt, std::move(at)};
 }
 
 std::string line_of(const TrustedStore& s) {
@@ -108,6 +115,13 @@ Result<void> check_found_store(const App& app, const Path& path) {
   TORC_TRY(app.world.disk.protect_opened(path, std::move(owner.directory)));
   const uid_t self = ::geteuid();
   const auto is_safe = [&](uid_t uid) { return uid == self || uid == 0; };
+  // It could lead to any other store of the user's own.
+  if (owner.link && !is_safe(*owner.link)) {
+    return Error{ErrorKind::permission,
+                 fmt::format("{} was found, not named, and is a symbolic link that user {} made",
+                             path.string(), *owner.link),
+                 "remove the link, or name the store that you mean"};
+  }
   if (is_safe(owner.store) && is_safe(owner.meta)) return {};
   const auto description = describe_store(app, path);
   if (description.ok()) {

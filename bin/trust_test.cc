@@ -1,5 +1,9 @@
 #include "bin/trust.h"
 
+#include <unistd.h>
+
+#include <filesystem>
+
 #include "lib/worker/loop/session_fixture.h"
 
 namespace torc::cli {
@@ -18,6 +22,22 @@ TEST_F(Trust, a_found_store_that_cannot_be_looked_at_is_not_taken_for_ones_own) 
   std::filesystem::remove(found);
   std::filesystem::create_directory(found);
   EXPECT_TRUE(check_found_store(app_, found).ok()) << "a directory of one's own without a META";
+}
+
+// It could lead to any other store of the user's own.
+TEST_F(Trust, a_found_link_that_another_user_made_is_not_followed) {
+  if (::geteuid() != 0) GTEST_SKIP() << "another user needs root";
+  const Path store = directory_ / "mine.torc";
+  const Path found = directory_ / "found.torc";
+  std::filesystem::create_directory(store);
+  std::filesystem::create_directory_symlink(store, found);
+  EXPECT_TRUE(check_found_store(app_, found).ok()) << "a link of one's own";
+  ASSERT_EQ(::lchown(found.c_str(), 65534, 65534), 0);
+  const auto theirs = check_found_store(app_, found);
+  ASSERT_FALSE(theirs.ok());
+  EXPECT_EQ(theirs.error().kind, ErrorKind::permission);
+  EXPECT_EQ(theirs.error().remedy, "remove the link, or name the store that you mean");
+  EXPECT_TRUE(check_found_store(app_, store).ok());
 }
 
 }  // namespace

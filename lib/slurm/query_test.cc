@@ -5,6 +5,8 @@
 #include <ctime>
 #include <map>
 
+#include "lib/slurm/squeue.h"
+
 namespace torc::slurm {
 namespace {
 
@@ -342,6 +344,15 @@ TEST(AllocationTimes, no_limit_and_no_answer_are_no_end) {
   RecordedSlurm slurm;
   EXPECT_EQ(allocation_times(slurm.run(), "alpha", "7", {}, kNow).end, std::nullopt);
   EXPECT_EQ(allocation_times(slurm.run(), "alpha", "", {}, kNow).end, std::nullopt);
+}
+
+// Times far from now would be reckoned into the past.
+TEST(AllocationTimes, what_no_clock_shows_is_no_end) {
+  for (const char* end : {"253402300799", "9223372036854775807", "99999999999999999999", "-5", "0"})
+    EXPECT_EQ(allocation_times({}, "alpha", "7", {{}, end, {}}, kNow).end, std::nullopt) << end;
+  EXPECT_EQ(time_of("9999-12-31T23:59:59"), std::nullopt);
+  EXPECT_EQ(time_of("253402300799"), std::nullopt);
+  EXPECT_NE(time_of("2036-11-23T14:41:29"), std::nullopt);
 }
 
 TEST(AllocationTimes, without_an_answer_the_walltime_of_the_script_counts) {

@@ -9,13 +9,17 @@
 namespace torc::slurm {
 namespace {
 
+// The year 2255: later times are rubbish, and what is reckoned with them would leave 64 bits of
+// nanoseconds.
+constexpr std::int64_t kLatest = 9'000'000'000;
+
 std::optional<WallTime> local_time(const std::string& text) {
   std::tm parts{};
   const char* const rest = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
   if (rest == nullptr || *rest != '\0') return std::nullopt;
   parts.tm_isdst = -1;
   const auto seconds = std::mktime(&parts);
-  if (seconds <= 0) return std::nullopt;
+  if (seconds <= 0 || seconds > kLatest) return std::nullopt;
   return std::chrono::duration_cast<WallTime>(std::chrono::seconds(seconds));
 }
 
@@ -45,9 +49,8 @@ std::vector<std::string_view> whole_lines(std::string_view text) {
 }
 
 std::optional<WallTime> epoch_seconds(std::string_view text) {
-  constexpr std::int64_t kMost = 253'402'300'799;  // the year 9999
   const std::int64_t seconds = whole_number<std::int64_t>(text).value_or(0);
-  if (seconds <= 0 || seconds > kMost) return std::nullopt;
+  if (seconds <= 0 || seconds > kLatest) return std::nullopt;
   return std::chrono::duration_cast<WallTime>(std::chrono::seconds(seconds));
 }
 

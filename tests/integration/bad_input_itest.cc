@@ -27,6 +27,31 @@ jobs:
 #define EXPECT_SAYS(ended, text) \
   EXPECT_TRUE((ended).says(text)) << "missing: " << (text) << '\n' << (ended)
 
+// --- words ---
+
+TEST(Words, in_brackets_stay_one_word) {
+  const Workplace here;
+  here.write("wf.yaml", "name: wf\nuser_data: [{name: v}]\njobs: [{name: a, command: 'true'}]\n");
+  ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
+  for (const std::string value : {R"(["a"])", "[1,2]", "[]", "[[1],[2]]"}) {
+    EXPECT_EQ(here.run({"data", "set", "v", value}).exit_code, 0) << value;
+    EXPECT_EQ(here.run({"data", "get", "v"}).out, value + "\n");
+  }
+  EXPECT_EQ(here.run({"exec", "--dry-run", "-c", "[ -f {} ]", "[a,b]", "--", "[c]"}).out,
+            "[ -f '[a,b]' ]\n[ -f '[c]' ]\n");
+  EXPECT_SAYS(here.run({"[x]"}), "there is no command '[x]'");
+}
+
+TEST(Words, of_a_giant_number_the_message_has_the_begin) {
+  const Workplace here;
+  here.write("wf.yaml", "name: wf\nuser_data: [{name: v}]\njobs: [{name: a, command: 'true'}]\n");
+  ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
+  const Ended ended = here.run({"data", "set", "v", std::string(60'000, '1')});
+  EXPECT_EQ(ended.exit_code, 2) << ended;
+  EXPECT_SAYS(ended, "number overflow parsing '111");
+  EXPECT_LT(ended.err.size(), 1'000U);
+}
+
 // --- specs ---
 
 // Every command that reads a spec refuses it with code 2 and the same words, and makes nothing.

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/text/quote.h"
+#include "lib/base/text/utf8.h"
 
 namespace torc::cli {
 namespace {
@@ -39,12 +40,24 @@ struct FirstMistake : nlohmann::json_sax<nlohmann::json> {
   std::string what;
 };
 
+// It quotes what was read last, which may be all there is.
+std::string shortened(std::string text) {
+  constexpr std::size_t kMost = 200;
+  if (text.size() <= kMost) return text;
+  std::size_t end = kMost;
+  while (end > 0 && continues_character(text[end])) --end;
+  return text.substr(0, end) + "…";
+}
+
 // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while …; last
 // read: …" becomes what is after the place.
 std::string reason_of(const std::string& what) {
   const std::size_t column = what.find("column ");
   const std::size_t colon = what.find(": ", column == std::string::npos ? 0 : column);
-  return colon == std::string::npos ? what : what.substr(colon + 2);
+  if (colon != std::string::npos) return shortened(what.substr(colon + 2));
+  // "[json.exception.out_of_range.406] number overflow parsing '1e999'"
+  const std::size_t bracket = what.find("] ");
+  return shortened(bracket == std::string::npos ? what : what.substr(bracket + 2));
 }
 
 Error mistake(std::string_view text, std::string_view from, std::size_t at,

@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -16,12 +14,12 @@
 #include "bin/flags.h"
 #include "bin/locate.h"
 #include "lib/base/file/descriptor.h"
+#include "lib/base/file/new_directory.h"
 #include "lib/base/quantities.h"
 #include "lib/base/sha256.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/tables/signature.h"
 #include "lib/claim/tables/state.h"
-#include "lib/exec/output/output_disk.h"
 #include "lib/report/job_view.h"
 #include "lib/report/ro_crate.h"
 #include "lib/workflow/context/sharing.h"
@@ -39,37 +37,24 @@ struct ExportOptions {
 
 constexpr std::uint64_t kStep = 1U << 20U;  // bytes that are read at a time
 
-// Into a directory with other things in it nothing is written.
-Result<void> make_new_directory(const Path& directory) {
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  const bool empty = !error && std::filesystem::is_empty(directory, error);
-  if (error) return os_error(error.value(), fmt::format("cannot use {}", directory.string()));
-  if (empty) return {};
-  return Error{ErrorKind::invalid, fmt::format("{} is not empty", directory.string()),
-               "name a new directory"};
-}
-
 // What is written piece by piece to a new file.
 class NewFile {
  public:
-  static Result<NewFile> make(const Path& directory, const std::string& name) {
-    auto disk = std::make_unique<exec::PosixOutputDisk>(directory);
-    TORC_ASSIGN(const int fd, disk->open(directory / name, exec::OpenAs::output));
-    return NewFile(std::move(disk), fd);
+  static Result<NewFile> make(const NewDirectory& directory, const std::string& name) {
+    TORC_ASSIGN(Descriptor file, directory.create(name));
+    return NewFile(directory.path() / name, std::move(file));
   }
   void add(std::string_view bytes) {
     if (!result_.ok()) return;
-    result_ = disk_->write_at(file_.get(), bytes, size_);
+    result_ = write_at(file_, bytes, size_, path_);
     size_ += bytes.size();
   }
   [[nodiscard]] Result<void> result() const { return result_; }
 
  private:
-  NewFile(std::unique_ptr<exec::PosixOutputDisk> disk, int fd)
-      : disk_(std::move(disk)), file_(fd) {}
+  NewFile(Path path, Descriptor file) : path_(std::move(path)), file_(std::move(file)) {}
 
-  std::unique_ptr<exec::PosixOutputDisk> disk_;
+  Path path_;
   Descriptor file_;
   std::uint64_t size_ = 0;
   Result<void> result_;
@@ -77,7 +62,8 @@ class NewFile {
 
 class CrateExporter {
  public:
-  CrateExporter(const App& app, store::Store& store, const ExportOptions& options, Path directory)
+  CrateExporter(const App& app, store::Store& store, const ExportOptions& options,
+                NewDirectory directory)
       : app_(app), store_(store), options_(options), directory_(std::move(directory)) {}
 
   Result<Exit> run() {
@@ -102,7 +88,7 @@ class CrateExporter {
     crate.finish();
     TORC_TRY(metadata.result());
     say(app_.out, "{} run(s) of jobs and {} file(s) in {}\n", show_count(crate.runs()),
-        show_count(crate.files()), workflow::shown_path(app_, directory_));
+        show_count(crate.files()), workflow::shown_path(app_, directory_.path()));
     return Exit::ok;
   }
 
@@ -243,7 +229,7 @@ class CrateExporter {
   const App& app_;
   store::Store& store_;
   const ExportOptions& options_;
-  Path directory_;
+  NewDirectory directory_;
   workflow::RecipeBook book_;
   std::map<std::string, std::string> sums_;  // of files that several jobs use
 };
@@ -253,8 +239,8 @@ Result<Exit> run(const App& app, const ExportOptions& options) {
   TORC_ASSIGN(const auto store, store::Store::open(app.world, where, store::Tuning{}));
   const workflow::OwnUmask outside(app);  // what the store needs is there since it was opened
   const Path directory = (app.directory / options.directory).lexically_normal();
-  TORC_TRY(make_new_directory(directory));
-  return CrateExporter(app, *store, options, directory).run();
+  TORC_ASSIGN(NewDirectory made, NewDirectory::make(directory));
+  return CrateExporter(app, *store, options, std::move(made)).run();
 }
 
 }  // namespace

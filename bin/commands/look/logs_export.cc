@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "bin/commands/commands.h"
@@ -12,9 +12,9 @@
 #include "bin/flags.h"
 #include "bin/locate.h"
 #include "lib/base/file/descriptor.h"
+#include "lib/base/file/new_directory.h"
 #include "lib/base/quantities.h"
 #include "lib/claim/queries/job_scan.h"
-#include "lib/exec/output/output_disk.h"
 #include "lib/workflow/context/sharing.h"
 
 namespace torc::cli {
@@ -43,8 +43,8 @@ std::string file_name(const report::JobNow& now) {
 
 class Exporter {
  public:
-  Exporter(Path directory, bool all_attempts)
-      : directory_(std::move(directory)), disk_(directory_), all_attempts_(all_attempts) {}
+  Exporter(NewDirectory directory, bool all_attempts)
+      : directory_(std::move(directory)), all_attempts_(all_attempts) {}
 
   Result<void> write(report::JobNow now) {
     const std::string name = file_name(now);
@@ -74,15 +74,10 @@ class Exporter {
                             const std::string& stem) {
     TORC_ASSIGN(auto piece, reader_.read(output, stream, 0, kOutputStep));
     if (!piece || piece->bytes.empty()) return {};
-    const Path path = directory_ / fmt::format("{}.{}", stem, exec::to_string(stream));
-    TORC_ASSIGN(const int fd, disk_.open(path, exec::OpenAs::output));
-    const Descriptor file(fd);
+    const std::string name = fmt::format("{}.{}", stem, exec::to_string(stream));
+    TORC_ASSIGN(const Descriptor file, directory_.create(name));
     for (std::uint64_t from = 0; piece && !piece->bytes.empty();) {
-      if (Result<void> written = disk_.write_at(fd, piece->bytes, from); !written.ok()) {
-        Error error = std::move(written).error();
-        error.what = fmt::format("{}: {}", path.string(), error.what);
-        return error;
-      }
+      TORC_TRY(write_at(file, piece->bytes, from, directory_.path() / name));
       from += piece->bytes.size();
       TORC_ASSIGN(piece, reader_.read(output, stream, from, kOutputStep));
     }
@@ -90,25 +85,12 @@ class Exporter {
     return {};
   }
 
-  Path directory_;
-  exec::PosixOutputDisk disk_;
+  NewDirectory directory_;
   bool all_attempts_;
   report::OutputReader reader_;
   std::uint64_t files_ = 0;
   std::uint64_t jobs_ = 0;
 };
-
-// Into a directory with other things in it nothing is written: what is there is never mistaken for
-// output, nor written over.
-Result<void> make_empty_directory(const Path& directory) {
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  const bool empty = !error && std::filesystem::is_empty(directory, error);
-  if (error) return os_error(error.value(), fmt::format("cannot use {}", directory.string()));
-  if (empty) return {};
-  return Error{ErrorKind::invalid, fmt::format("{} is not empty", directory.string()),
-               "name a new directory"};
-}
 
 Result<std::vector<report::JobNow>> jobs_that_ran(store::Store& store) {
   std::vector<report::JobNow> jobs;
@@ -130,9 +112,9 @@ Result<Exit> run(const App& app, const LogsExportOptions& options) {
   TORC_ASSIGN(const auto store, store::Store::open(app.world, where.store, store::Tuning{}));
   const workflow::OwnUmask outside(app);  // what the store needs is there since it was opened
   const Path directory = (app.directory / where.name).lexically_normal();
-  TORC_TRY(make_empty_directory(directory));
+  TORC_ASSIGN(NewDirectory made, NewDirectory::make(directory));
   TORC_ASSIGN(auto jobs, jobs_that_ran(*store));
-  Exporter exporter(directory, options.all_attempts);
+  Exporter exporter(std::move(made), options.all_attempts);
   for (report::JobNow& now : jobs) TORC_TRY(exporter.write(std::move(now)));
   const std::uint64_t silent = jobs.size() - exporter.jobs();
   say(app.out, "{} file(s) in {}: what {} job(s) wrote{}\n", show_count(exporter.files()),

@@ -37,7 +37,7 @@ bool is_number(std::string_view text) {
 }
 
 // "0,1", "GPU-8f…,GPU-22…"; a program sees the devices before the first that is none ("-1",
-// "NoDevFiles").
+// "NoDevFiles"). One that is named twice is one device.
 std::vector<std::string> devices_in(std::string_view text) {
   std::vector<std::string> ids;
   for (const std::string& part : split(text, ',')) {
@@ -47,7 +47,7 @@ std::vector<std::string> devices_in(std::string_view text) {
     if (id.empty() || id == "NoDevFiles" || id == "none" || id == "void" || id.starts_with('-') ||
         id == kNoIntelDevice)
       break;
-    ids.emplace_back(id);
+    if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.emplace_back(id);
   }
   return ids;
 }

@@ -239,6 +239,11 @@ TEST_F(MachineTest, an_empty_mask_says_nothing_to_intels_driver_and_nothing_here
   EXPECT_EQ(visible_gpus("ZE_AFFINITY_MASK", {"0.1", "1"}), "0.1,1");
 }
 
+TEST_F(MachineTest, a_gpu_that_is_named_twice_is_one) {
+  variables_["CUDA_VISIBLE_DEVICES"] = "0,GPU-8f,0,GPU-8f,1";
+  EXPECT_EQ(machine().gpus, (Ids{"0", "GPU-8f", "1"}));
+}
+
 TEST_F(MachineTest, hip_counts_within_what_rocr_leaves) {
   file("sys/class/kfd/kfd/topology/nodes/1/gpu_id", "28851\n");
   file("sys/class/kfd/kfd/topology/nodes/2/gpu_id", "28852\n");

@@ -69,7 +69,7 @@ inline constexpr std::size_t kLongestStepLine = 100 << 10;
 
 // The worker's end, which listens. Nobody else can take the name; other users are sent away.
 Result<Descriptor> listen_for_steps(const std::string& name);
-// The next that came; none: nobody, or another user.
+// The next that came of this user; none: nobody, or very many of other users, who were sent away.
 [[nodiscard]] Descriptor accept_step(int listener);
 // The keeper's end. Error: nobody listens, or another user does.
 Result<Descriptor> connect_to_worker(const std::string& name);

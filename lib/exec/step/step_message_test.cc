@@ -2,10 +2,17 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <cstddef>
+#include <cstring>
 #include <string>
+#include <vector>
 
 namespace torc::exec {
 namespace {
@@ -158,6 +165,36 @@ TEST(StepSocket, an_end_that_does_not_read_keeps_the_other_one_from_nothing) {
 
 TEST(StepSocket, without_a_worker_there_is_nothing_to_call) {
   EXPECT_FALSE(connect_to_worker(name_of_test()).ok());
+}
+
+TEST(StepSocket, other_users_who_call_keep_no_keeper_waiting) {
+  if (geteuid() != 0) GTEST_SKIP() << "another user needs root";
+  const std::string name = name_of_test();
+  const auto listener = listen_for_steps(name);
+  ASSERT_TRUE(listener.ok());
+  const pid_t stranger = fork();
+  if (stranger == 0) {
+    if (setresuid(65534, 65534, 65534) != 0) _exit(2);
+    std::vector<Descriptor> calls;
+    for (int i = 0; i < 40; ++i) {
+      calls.emplace_back(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+      sockaddr_un address{};
+      address.sun_family = AF_UNIX;
+      std::memcpy(&address.sun_path[1], name.data(), name.size());
+      const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+      if (connect(calls.back().get(), reinterpret_cast<sockaddr*>(&address), size) != 0) _exit(3);
+    }
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(stranger, &status, 0), stranger);
+  ASSERT_EQ(status, 0);
+  const auto keeper = connect_to_worker(name);
+  ASSERT_TRUE(keeper.ok());
+  const Descriptor worker = accept_step(listener->get());
+  ASSERT_TRUE(worker) << "the first of this user";
+  EXPECT_TRUE(send_message(keeper->get(), encode(StepHello{7})));
+  EXPECT_TRUE(decode_hello(receive_message(worker.get()).bytes));
 }
 
 }  // namespace

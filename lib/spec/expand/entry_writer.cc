@@ -25,9 +25,10 @@ std::vector<std::string> names_of(const std::vector<Named>& all) {
   return names;
 }
 
-std::string suggestion(std::string_view name, const std::vector<std::string>& known,
+template <class Named>
+std::string suggestion(const Report& report, std::string_view name, const std::vector<Named>& known,
                        std::string_view section) {
-  const std::string near = nearest(name, known);
+  const std::string near = report.guess(name, [&] { return names_of(known); });
   if (!near.empty()) return fmt::format("did you mean {}?", torc::quoted(near));
   return fmt::format("describe it under {}", section);
 }
@@ -172,7 +173,7 @@ const ResourceRequirements* EntryWriter::resources_of(const JobEntry& entry, con
     report_.error(
         entry.place_of("scheduler"),
         fmt::format("no scheduler is named {}", torc::quoted(terms.scheduler)),
-        suggestion(terms.scheduler, names_of(workflow_.slurm_schedulers), "slurm_schedulers"));
+        suggestion(report_, terms.scheduler, workflow_.slurm_schedulers, "slurm_schedulers"));
   }
   if (terms.resources.empty()) return &default_;
   const auto found = resources_.find(terms.resources);
@@ -180,7 +181,7 @@ const ResourceRequirements* EntryWriter::resources_of(const JobEntry& entry, con
   if (!texts.resources.has_parameters()) return &default_;
   report_.error(entry.place_of("resource_requirements"),
                 fmt::format("no resource requirements are named {}", torc::quoted(terms.resources)),
-                suggestion(terms.resources, names_of(workflow_.resource_requirements),
+                suggestion(report_, terms.resources, workflow_.resource_requirements,
                            "resource_requirements"));
   return &default_;
 }

@@ -21,6 +21,10 @@ using Column = std::vector<ParameterValue>;
 class Table {
  public:
   Result<void> name(std::string column) {
+    if (parameters_.size() == kMostParameters) {
+      return invalid(fmt::format("the table has more than {} columns", kMostParameters),
+                     "leave out those that nothing uses");
+    }
     if (!is_identifier(column)) {
       return invalid(fmt::format("the column {} cannot be a parameter", torc::quoted(column)),
                      "name the columns in the first line, by letters, digits and '_'");
@@ -220,6 +224,11 @@ Result<std::vector<Parameter>> rows_of(JsonTable json) {
     if (r == 0) {
       for (const auto& [title, cell] : row.cells) TORC_TRY(table.name(title));
     }
+    if (row.cells.size() > table.width()) {
+      return invalid(fmt::format("row {} has {} values, and the first row has {}", r + 1,
+                                 row.cells.size(), table.width()),
+                     "give every row the same columns");
+    }
     for (std::size_t c = 0; c < table.width(); ++c) {
       const auto is_it = [&](const auto& cell) { return cell.first == table.title(c); };
       // Most rows have the order of the first.
@@ -231,11 +240,6 @@ Result<std::vector<Parameter>> rows_of(JsonTable json) {
                        "give every row a value for every column");
       }
       TORC_TRY(add_cell(table, c, std::move(found->second), r + 1));
-    }
-    if (row.cells.size() != table.width()) {
-      return invalid(fmt::format("row {} has {} values, and the first row has {}", r + 1,
-                                 row.cells.size(), table.width()),
-                     "give every row the same columns");
     }
   }
   return std::move(table).take();

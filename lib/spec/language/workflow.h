@@ -48,6 +48,8 @@ using ParameterValues = std::variant<IntegerRange, FloatRange, std::vector<Param
 
 // One parameter has at most so many values.
 constexpr std::uint64_t kMaxParameterValues = 1'000'000'000;
+// Parameters of an entry or of the workflow, and columns of a table.
+constexpr std::size_t kMostParameters = 1'000;
 
 struct Parameter {
   std::string name;

@@ -31,6 +31,7 @@ jobs:
   - {name: c, command: b, limits: {licence: 3}}
   - {name: d, command: b, limits: [licence, licence]}
   - {name: e, command: b, limits: {licence: 0}}
+  - {name: f, command: b, limits: {licence: -1}}
 )", R"(
 wf.yaml:2:22: warning: no entry of 'jobs' is named 'unused', and no job has it among its limits
     2 | limits: {licence: 2, unused: 1}
@@ -51,6 +52,10 @@ wf.yaml:6:45: error: the limit 'licence' stands there twice
 wf.yaml:7:45: error: 0 is out of range for 'licence'
     7 |   - {name: e, command: b, limits: {licence: 0}}
       |                                             ^
+      = write a whole number from 1 to 2147483647
+wf.yaml:8:45: error: -1 is out of range for 'licence'
+    8 |   - {name: f, command: b, limits: {licence: -1}}
+      |                                             ^~
       = write a whole number from 1 to 2147483647
 )"},
     {"labels_that_no_worker_can_have", R"(

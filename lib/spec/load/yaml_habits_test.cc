@@ -190,6 +190,80 @@ TEST(Habits, a_text_full_of_mistakes_is_read_in_time) {
   }
 }
 
+// A file may be one line: each place in it costs no more than in a file of many.
+TEST(Habits, a_line_full_of_mistakes_is_read_in_time) {
+  std::string text = R"({name: "w")";
+  for (int i = 0; i < 100'000; ++i) text += fmt::format(", k{}: 1", i);
+  for (const char* file : {"wf.yaml", "wf.json5"}) {
+    const Loaded loaded = load(text + "}", file, {});
+    ASSERT_GT(loaded.diagnostics.size(), 100U) << file;
+    EXPECT_EQ(loaded.diagnostics[100].place.line, 1U) << file;
+  }
+}
+
+TEST(Habits, long_names_that_nobody_has_are_told_in_time) {
+  const auto name = [](char last, int i) {
+    std::string text(180, 'a');
+    for (int bit = 0; bit < 16; ++bit) text[static_cast<std::size_t>(bit * 11)] += i >> bit & 1;
+    return text + last;
+  };
+  std::string text = "name: w\nresource_requirements:\n";
+  for (int i = 0; i < 5'000; ++i) text += fmt::format("  - {{name: {}}}\n", name('x', i));
+  text += "jobs:\n";
+  for (int i = 0; i < 5'000; ++i)
+    text +=
+        fmt::format("  - {{name: j{}, command: b, resource_requirements: {}}}\n", i, name('y', i));
+  const Loaded loaded = load(text, "wf.yaml", {});
+  ASSERT_EQ(loaded.diagnostics.size(), Report::kMaxDiagnostics + 1);
+  EXPECT_TRUE(loaded.diagnostics[0].remedy.starts_with("did you mean 'aaaa"))
+      << loaded.diagnostics[0].remedy;
+}
+
+TEST(Habits, values_of_files_that_would_fill_the_memory_are_refused) {
+  ReadFile files = [](const std::string&) { return Result<std::string>("1\n2\n3\n4\n"); };
+  files.most_values = 11;
+  const std::string own = "name: w\njobs:\n  - {name: 'a{i}', command: b, parameters: {i: '@f'}}\n";
+  const std::string one = "  - {name: 'b{i}', command: b, parameters: {i: '@f'}}\n";
+  EXPECT_EQ(to_text(load(own + one, "wf.yaml", files).diagnostics), "");
+  const Loaded many =
+      load(own + one + "  - {name: 'c{i}', command: b, parameters: {i: '@f'}}\n", "wf.yaml", files);
+  ASSERT_EQ(many.diagnostics.size(), 1U);
+  EXPECT_EQ(many.diagnostics[0].message,
+            "the parameters of this file have more than 11 values in all, long texts as one for "
+            "each 64 bytes");
+  EXPECT_EQ(many.diagnostics[0].place.line, 5U);
+
+  const std::string shared =
+      "name: w\nparameters: {i: '@f'}\njobs:\n"
+      "  - {name: 'a{i}', command: b, use_parameters: [i]}\n"
+      "  - {name: 'b{i}', command: b, use_parameters: [i]}\n";
+  EXPECT_EQ(to_text(load(shared, "wf.yaml", files).diagnostics).substr(0, 74),
+            "wf.yaml:5:49: error: the parameters of this file have more than 11 values ");
+  files.most_values = 12;
+  EXPECT_EQ(to_text(load(shared, "wf.yaml", files).diagnostics), "");
+  files.most_bytes = 7;
+  EXPECT_EQ(to_text(load(shared, "wf.yaml", files).diagnostics).substr(0, 70),
+            "wf.yaml:2:17: error: the files of values have more than 7 bytes in all");
+}
+
+TEST(Habits, a_table_of_a_million_columns_is_refused_at_once) {
+  std::string columns = "c0";
+  std::string object = "[{\"c0\": 1";
+  std::string row = "1";
+  for (int i = 1; i < 1'000'000; ++i) columns += fmt::format(",c{}", i);
+  for (int i = 1; i < 60'000; ++i) object += fmt::format(",\"c{}\": 1", i);
+  const ReadFile files = [&](const std::string& name) {
+    return Result<std::string>(name == "t.csv" ? columns + "\n" + row + "\n" : object + "}]");
+  };
+  for (const std::string name : {"t.csv", "t.json"}) {
+    const Loaded loaded =
+        load("name: w\njobs:\n  - {name: 'a{c0}', command: b, parameters_file: " + name + "}\n",
+             "wf.yaml", files);
+    ASSERT_EQ(loaded.diagnostics.size(), 1U);
+    EXPECT_EQ(loaded.diagnostics[0].message, name + ": the table has more than 1000 columns");
+  }
+}
+
 TEST(Habits, of_a_long_line_only_what_is_around_the_mistake_is_kept) {
   const std::string name = "name: w\njobs: [{name: a, command: b}, {";
   const std::string text = name + "name: '" + std::string(500'000, 'x') + "ü', comand: c, w: 1}]\n";

@@ -47,8 +47,9 @@ bool varies(const JobEntry& job, std::string_view name) {
 // What the jobs name and nobody defines: each name is one mistake, however many jobs make it.
 class Unknown {
  public:
-  Unknown(std::string_view kind, std::string_view section, std::string job_key)
-      : kind_(kind), section_(section), job_key_(std::move(job_key)) {}
+  Unknown(const Report& report, std::string_view kind, std::string_view section,
+          std::string job_key)
+      : report_(report), kind_(kind), section_(section), job_key_(std::move(job_key)) {}
 
   template <class T>
   const T* look_up(const ByName<T>& by_name, const std::string& name, const JobEntry& job) {
@@ -61,10 +62,12 @@ class Unknown {
     if (found != by_name.end()) return found->second;
     const auto [use, first] = uses_.try_emplace(name, Use{place, 0, {}});
     if (first) {
-      std::vector<std::string> names;
-      for (const auto& [known, value] : by_name) names.push_back(known);
-      std::ranges::sort(names);
-      use->second.guess = nearest(name, names);
+      use->second.guess = report_.guess(name, [&] {
+        std::vector<std::string> names;
+        for (const auto& [known, value] : by_name) names.push_back(known);
+        std::ranges::sort(names);
+        return names;
+      });
     }
     ++use->second.count;
     return nullptr;
@@ -86,6 +89,7 @@ class Unknown {
     std::size_t count;
     std::string guess;
   };
+  const Report& report_;
   std::string_view kind_;
   std::string_view section_;
   std::string job_key_;  // that names one
@@ -263,11 +267,14 @@ void check_labels(const Session& session, const Workflow& workflow) {
     }
   }
   for (const auto& [label, jobs] : users) {
-    std::vector<std::string> commoner;
-    for (const auto& [other, others] : users) {
-      if (others.size() > jobs.size()) commoner.push_back(other);
-    }
-    const std::string guess = jobs.size() == 1 ? nearest(label, commoner) : "";
+    if (jobs.size() != 1) continue;
+    const std::string guess = session.report.guess(label, [&] {
+      std::vector<std::string> commoner;
+      for (const auto& [other, others] : users) {
+        if (others.size() > jobs.size()) commoner.push_back(other);
+      }
+      return commoner;
+    });
     if (guess.empty()) continue;
     session.report.add(Severity::warning, jobs.front()->place_of(jobs.front()->labels_key()),
                        fmt::format("only this job has the label {}", torc::quoted(label)),
@@ -295,12 +302,12 @@ void check_references(const Session& session, const Workflow& workflow) {
       index(session, workflow.resource_requirements, "the set of resource requirements");
   const auto schedulers = index(session, workflow.slurm_schedulers, "the scheduler");
   const auto handlers = index(session, workflow.failure_handlers, "the failure handler");
-  Unknown no_resources("set of resource requirements", "resource_requirements",
+  Unknown no_resources(session.report, "set of resource requirements", "resource_requirements",
                        "resource_requirements");
-  Unknown no_scheduler("scheduler", "slurm_schedulers", "scheduler");
-  Unknown no_handler("failure handler", "failure_handlers", "failure_handler");
+  Unknown no_scheduler(session.report, "scheduler", "slurm_schedulers", "scheduler");
+  Unknown no_handler(session.report, "failure handler", "failure_handlers", "failure_handler");
   const auto datasets = index(session, workflow.datasets, "the dataset");
-  Unknown no_dataset("dataset", "datasets", "input_datasets");
+  Unknown no_dataset(session.report, "dataset", "datasets", "input_datasets");
   for (const JobEntry& job : workflow.jobs) {
     for (const auto& [key, names] : {std::pair("input_datasets", &job.input_datasets),
                                      std::pair("output_datasets", &job.output_datasets)}) {

@@ -233,9 +233,10 @@ std::vector<LimitUse> read_limit_uses(const MapReader& reader) {
 std::vector<Limit> read_limits(const Session& session, const Node& map) {
   std::vector<Limit> limits;
   for (std::size_t i = 0; i + 1 < map.items.size(); i += 2) {
-    const auto most = parse_integer(session.text(*map.items[i + 1]));
-    limits.push_back({session.text(*map.items[i]),
-                      static_cast<std::uint32_t>(most.ok() ? most->value_or(1) : 1),
+    const auto told = parse_integer(session.text(*map.items[i + 1]));
+    const std::int64_t most = told.ok() ? told->value_or(1) : 1;
+    const bool is_one = most >= 0 && most <= INT32_MAX;  // what is none has been reported
+    limits.push_back({session.text(*map.items[i]), static_cast<std::uint32_t>(is_one ? most : 1),
                       session.place(*map.items[i]), false});
   }
   return limits;

@@ -72,7 +72,18 @@ std::optional<std::string> read_named_file(const Session& session, const Node& n
                   "write the values as a list");
     return {};
   }
+  const std::uint64_t most = session.read.most_bytes;
+  if (session.read_bytes > most) return {};  // reported
   Result<std::string> bytes = session.read(path);
+  session.read_bytes += bytes.ok() ? bytes->size() : 0;
+  if (session.read_bytes > most) {
+    session.error(node,
+                  fmt::format("the files of values have more than {} bytes in all, each counted as "
+                              "often as it is named",
+                              most),
+                  "name each once, among the parameters of the workflow; or split the workflow");
+    return {};
+  }
   if (!bytes.ok()) {
     session.error(node, fmt::format("the values cannot be read: {}", bytes.error().what),
                   bytes.error().remedy.empty() ? "a path is relative to the spec's directory"
@@ -115,7 +126,9 @@ std::optional<ParameterValues> read_value_file(const Session& session, const Nod
                   "write one value per line");
     return {};
   }
-  return ParameterValues{std::move(values)};
+  ParameterValues all{std::move(values)};
+  if (!session.keeps(node, all)) return {};
+  return all;
 }
 
 std::vector<Parameter> read_table(const Session& session, const Node& node,
@@ -131,7 +144,10 @@ std::vector<Parameter> read_table(const Session& session, const Node& node,
   if (!bytes) return {};
   Result<std::vector<Parameter>> table = parse_table(*bytes, path);
   if (table.ok()) {
-    for (Parameter& column : *table) column.table = node.offset + 1;
+    for (Parameter& column : *table) {
+      if (!session.keeps(node, column.values)) return {};
+      column.table = node.offset + 1;
+    }
     return *std::move(table);
   }
   session.error(node, fmt::format("{}: {}", path, table.error().what), table.error().remedy);
@@ -214,7 +230,11 @@ std::optional<ParameterValues> read_glob(const Session& session, const Node& nod
     }
     values.emplace_back(std::move(path));
   }
-  if (!values.empty()) return ParameterValues{std::move(values)};
+  if (!values.empty()) {
+    ParameterValues all{std::move(values)};
+    if (!session.keeps(node, all)) return {};
+    return all;
+  }
   session.error(node, fmt::format("no file matches {}", torc::quoted(pattern)),
                 "a pattern is relative to the directory in which torc is called, where jobs run");
   return {};
@@ -253,6 +273,15 @@ bool check_name(const Session& session, const Node& name) {
   return true;
 }
 
+// Whether no parameter can be added to these; that is reported.
+bool is_full(const Session& session, const Node& node, const std::vector<Parameter>& parameters) {
+  if (parameters.size() < kMostParameters) return false;
+  session.error(node,
+                fmt::format("more than {} parameters, columns of tables included", kMostParameters),
+                "leave out those that nothing uses");
+  return true;
+}
+
 // False: one is not there.
 bool take_from_workflow(const Session& session, const Node& list, std::vector<Parameter>& own) {
   bool sound = true;
@@ -261,8 +290,10 @@ bool take_from_workflow(const Session& session, const Node& list, std::vector<Pa
   for (const Node* item : items) {
     const std::string name = session.text(*item);
     if (find(own, name) != nullptr) continue;  // a job's own win
+    if (is_full(session, *item, own)) return false;
     const Parameter* shared = find(session.parameters, name);
     if (shared != nullptr) {
+      if (!session.keeps(*item, shared->values)) return false;
       const auto beside = std::find_if(own.rbegin(), own.rend(), [&](const Parameter& p) {
         return p.table != 0 && p.table == shared->table;
       });
@@ -270,7 +301,8 @@ bool take_from_workflow(const Session& session, const Node& list, std::vector<Pa
       continue;
     }
     sound = false;
-    const std::string guess = nearest(name, names_of(session.parameters));
+    const std::string guess =
+        session.report.guess(name, [&] { return names_of(session.parameters); });
     session.error(*item, fmt::format("the workflow has no parameter {}", torc::quoted(name)),
                   guess.empty() ? "define it under 'parameters' of the workflow"
                                 : fmt::format("did you mean {}?", torc::quoted(guess)));
@@ -295,6 +327,8 @@ bool add_table(const Session& session, const Node& node, std::vector<Parameter> 
           fmt::format("{} is a variable and a column of the table", torc::quoted(column.name)),
           "rename one of the two");
       sound = false;
+    } else if (is_full(session, node, parameters)) {
+      return false;
     } else {
       parameters.push_back(std::move(column));
     }
@@ -325,10 +359,11 @@ bool take_tables(const MapReader& reader, std::vector<Parameter>& own) {
   }
   std::vector<Parameter> table;
   for (const Parameter& p : session.parameters) {
-    if (p.table == first->table && find(own, p.name) == nullptr) table.push_back(p);
+    if (p.table != first->table || find(own, p.name) != nullptr) continue;
+    if (!session.keeps(*use, p.values)) return false;
+    table.push_back(p);
   }
-  own.insert(own.end(), table.begin(), table.end());
-  return true;
+  return add_table(session, *use, std::move(table), own);
 }
 
 // Zipped parameters advance together, so they need equal lengths.
@@ -354,9 +389,11 @@ std::string remedy_for(const Session& session, std::string_view name,
   if (find(session.parameters, name) != nullptr) {
     return fmt::format("to take it from the workflow, add use_parameters: [{}]", name);
   }
-  std::vector<std::string> known = names_of(parameters);
-  for (const auto& [variable, value] : session.variables) known.push_back(variable);
-  const std::string guess = nearest(name, known);
+  const std::string guess = session.report.guess(name, [&] {
+    std::vector<std::string> known = names_of(parameters);
+    for (const auto& [variable, value] : session.variables) known.push_back(variable);
+    return known;
+  });
   return guess.empty() ? "" : fmt::format("did you mean {{{}}}?", guess);
 }
 
@@ -374,6 +411,7 @@ std::vector<Parameter> read_parameters(const Session& session, const Node& node)
   for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
     const Node& name = *node.items[i];
     if (!check_name(session, name)) continue;
+    if (is_full(session, name, parameters)) return {};
     // Without values after an error: its placeholders shall not be called unknown as well.
     std::optional<ParameterValues> values = read_parameter(session, name, *node.items[i + 1]);
     parameters.push_back(

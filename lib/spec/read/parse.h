@@ -1,6 +1,7 @@
 // From the text of a file to a checked Workflow, and everything that is wrong with it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -19,6 +20,11 @@ struct ReadFile : std::function<Result<std::string>(const std::string& path)> {
   // Files whose paths match, relative to where jobs run, in any order. Null: there are none to be
   // seen.
   std::function<Result<std::vector<std::string>>(const std::string& pattern)> find = nullptr;
+  // The values of all parameters of a file, a long text as one for each kBytesOfOne; an entry has
+  // its own copy of those that it takes from the workflow. And the bytes of the files that hold
+  // values.
+  std::uint64_t most_values = 40'000'000;
+  std::uint64_t most_bytes = std::uint64_t{2} << 30U;
 };
 
 class ExistingWorkflow;

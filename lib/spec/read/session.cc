@@ -51,4 +51,22 @@ std::string Session::text(const Node& node) const {
   return out.append(node.text, done);
 }
 
+bool Session::keeps(const Node& at, const ParameterValues& values) const {
+  const auto* const list = std::get_if<std::vector<ParameterValue>>(&values);
+  const bool were_few = kept_values <= read.most_values;
+  for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
+    const auto* const text = std::get_if<std::string>(&(*list)[i]);
+    kept_values += 1 + (text == nullptr ? 0 : text->size() / kBytesOfOne);
+  }
+  if (kept_values <= read.most_values) return true;
+  if (were_few) {
+    error(at,
+          fmt::format("the parameters of this file have more than {} values in all, long texts as "
+                      "one for each {} bytes",
+                      read.most_values, kBytesOfOne),
+          "each entry has those that it uses: let one entry do for several, or split the workflow");
+  }
+  return false;
+}
+
 }  // namespace torc::spec

@@ -58,7 +58,12 @@ struct Session {
   // kMaxTextBytes, or kMaxPutIn in all texts of the file, that is reported and they are left out.
   [[nodiscard]] std::string text(const Node& node) const;
 
+  // Counts values that are kept. False: these are too many, which is reported once.
+  [[nodiscard]] bool keeps(const Node& at, const ParameterValues& values) const;
+
   mutable std::uint64_t put_in = 0;  // bytes
+  mutable std::uint64_t kept_values = 0;
+  mutable std::uint64_t read_bytes = 0;
   mutable const Node* placed = nullptr;
   mutable Place place_of_placed = {};
 };

@@ -166,10 +166,12 @@ void override_stdio(const Session& session, const Node& execution, std::vector<J
       if (!job->stdio) job->stdio = stdio;
       continue;
     }
-    std::vector<std::string> names;
-    names.reserve(jobs.size());
-    for (const JobEntry& entry : jobs) names.push_back(entry.name);
-    const std::string guess = nearest(name.text, names);
+    const std::string guess = session.report.guess(name.text, [&] {
+      std::vector<std::string> names;
+      names.reserve(jobs.size());
+      for (const JobEntry& entry : jobs) names.push_back(entry.name);
+      return names;
+    });
     session.error(name, fmt::format("no entry of 'jobs' is named {}", torc::quoted(name.text)),
                   guess.empty() ? "name an entry as it is written, with its braces"
                                 : fmt::format("did you mean {}?", torc::quoted(guess)));

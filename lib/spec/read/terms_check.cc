@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,20 +13,14 @@
 namespace torc::spec {
 namespace {
 
-template <class Names>
-std::string did_you_mean(const std::string& name, const Names& known, std::string otherwise) {
-  const std::string guess = nearest(name, {known.begin(), known.end()});
-  return guess.empty() ? std::move(otherwise)
-                       : fmt::format("did you mean {}?", torc::quoted(guess));
+std::string did_you_mean(const std::string& guess) {
+  return fmt::format("did you mean {}?", torc::quoted(guess));
 }
 
 // What the jobs of an entry have of limits.
-void check_uses(const Session& session, const JobEntry& job, const Workflow& workflow,
+void check_uses(const Session& session, const JobEntry& job,
+                const std::map<std::string, const Limit*>& known,
                 const std::set<std::string>& entries) {
-  std::set<std::string> known;
-  for (const Limit& limit : workflow.limits) {
-    if (limit.is_there || !entries.contains(limit.name)) known.insert(limit.name);
-  }
   std::set<std::string> named;
   for (const LimitUse& use : job.limits) {
     if (!named.insert(use.name).second) {
@@ -41,14 +36,19 @@ void check_uses(const Session& session, const JobEntry& job, const Workflow& wor
                                          torc::quoted(use.name)),
                              "give the limit that jobs share another name");
       } else {
-        session.report.error(
-            use.place, fmt::format("no limit is named {}", torc::quoted(use.name)),
-            did_you_mean(use.name, known,
-                         "say in the workflow's 'limits' how much there is of it"));
+        const std::string guess = session.report.guess(use.name, [&] {
+          std::vector<std::string> names;
+          for (const auto& [name, limit] : known) names.push_back(name);
+          return names;
+        });
+        session.report.error(use.place, fmt::format("no limit is named {}", torc::quoted(use.name)),
+                             guess.empty()
+                                 ? "say in the workflow's 'limits' how much there is of it"
+                                 : did_you_mean(guess));
       }
       continue;
     }
-    const auto limit = std::ranges::find(workflow.limits, use.name, &Limit::name);
+    const Limit* limit = known.at(use.name);
     if (use.amount <= limit->most) continue;
     session.report.error(
         use.place,
@@ -67,21 +67,28 @@ void check_limits(const Session& session, const Workflow& workflow) {
     if (!job.name.empty()) entries.insert(job.name);
     for (const LimitUse& use : job.limits) used.insert(use.name);
   }
-  for (const JobEntry& job : workflow.jobs) check_uses(session, job, workflow, entries);
+  std::map<std::string, const Limit*> known;
+  for (const Limit& limit : workflow.limits) {
+    if (limit.is_there || !entries.contains(limit.name)) known.emplace(limit.name, &limit);
+  }
+  for (const JobEntry& job : workflow.jobs) check_uses(session, job, known, entries);
   for (const Limit& limit : workflow.limits) {
     if (limit.is_there || entries.contains(limit.name) || used.contains(limit.name)) continue;
-    std::set<std::string> meant = entries;
-    meant.insert(used.begin(), used.end());
+    const std::string guess = session.report.guess(limit.name, [&] {
+      std::set<std::string> meant = entries;
+      meant.insert(used.begin(), used.end());
+      return std::vector<std::string>(meant.begin(), meant.end());
+    });
     const std::string what =
         fmt::format("no entry of 'jobs' is named {}, and no job has it among its limits",
                     torc::quoted(limit.name));
-    if (nearest(limit.name, {meant.begin(), meant.end()}).empty()) {
+    if (guess.empty()) {
       session.report.add(Severity::warning, limit.place, what,
                          fmt::format("name an entry as it is written, with its braces; or say "
                                      "limits: [{}] in the jobs that it is for",
                                      limit.name));
     } else {
-      session.report.error(limit.place, what, did_you_mean(limit.name, meant, ""));
+      session.report.error(limit.place, what, did_you_mean(guess));
     }
   }
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "lib/base/text/text.h"
 #include "lib/base/text/utf8.h"
@@ -95,21 +96,32 @@ std::string excerpt(const Diagnostic& d) {
 }
 
 // Edits (insert, delete, replace, swap of neighbours) from a to b, or anything above `limit` when
-// they are more.
+// they are more. Only what is within `limit` of the diagonal is looked at, and it ends where all of
+// that is beyond the limit.
 std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit) {
   const std::size_t gap = a.size() > b.size() ? a.size() - b.size() : b.size() - a.size();
-  if (gap > limit) return limit + 1;
-  std::vector<std::size_t> before(b.size() + 1), row(b.size() + 1), next(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
+  const std::size_t beyond = limit + 1;
+  if (gap > limit) return beyond;
+  std::vector<std::size_t> before(b.size() + 1, beyond), row(before), next(before);
+  std::iota(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(std::min(limit, b.size()) + 1),
+            std::size_t{0});
+  std::size_t least_before = 0;  // of the row before
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    next[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
+    const std::size_t first = i > limit ? i - limit : 1;
+    const std::size_t last = std::min(b.size(), i + limit);
+    next[first - 1] = first == 1 ? std::min(i, beyond) : beyond;
+    std::size_t least = next[first - 1];
+    for (std::size_t j = first; j <= last; ++j) {
       const std::size_t replace = row[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      next[j] = std::min({replace, row[j] + 1, next[j - 1] + 1});
+      next[j] = std::min({replace, row[j] + 1, next[j - 1] + 1, beyond});
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
         next[j] = std::min(next[j], before[j - 2] + 1);
       }
+      least = std::min(least, next[j]);
     }
+    if (last < b.size()) next[last + 1] = beyond;
+    // By a swap the next row may come from the one before this.
+    if (std::min(least, std::exchange(least_before, least)) >= beyond) return beyond;
     before.swap(row);
     row.swap(next);
   }
@@ -154,8 +166,10 @@ std::string nearest(std::string_view name, const std::vector<std::string>& candi
       200;  // a slip in a longer name is not worth the time of looking for it
   if (name.size() > kLongest) return {};
   std::string_view best;
-  // A third of the characters may be wrong: 'comand' is a slip, 'x' for 'y' is another name.
-  std::size_t limit = name.size() / 3;
+  // A third of the characters may be wrong, of a long name fewer: 'comand' is a slip, 'x' for 'y'
+  // is another name.
+  constexpr std::size_t kMostEdits = 12;
+  std::size_t limit = std::min(name.size() / 3, kMostEdits);
   for (const std::string& candidate : candidates) {
     if (candidate.size() > kLongest) continue;
     const std::size_t distance = edit_distance(name, candidate, limit);

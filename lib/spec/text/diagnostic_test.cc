@@ -3,7 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
 #include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/base/text/utf8.h"
+#include "lib/spec/text/source.h"
 
 namespace torc::spec {
 namespace {
@@ -91,6 +98,85 @@ TEST(Nearest, finds_slips_and_nothing_else) {
 TEST(Nearest, of_two_the_closer_one_wins) {
   EXPECT_EQ(nearest("prep_12", {"prep_9999", "prep_1", "prep_123"}), "prep_1");
   EXPECT_EQ(nearest("training", {"trainings", "training"}), "training");
+}
+
+// Slow and plain: what Source says of a place is what is counted from the begin of its line.
+TEST(Source, places_are_those_that_are_counted_from_the_begin_of_the_line) {
+  std::mt19937 random(7);  // NOLINT: always the same
+  const std::string pieces[] = {"a", "é", "日", "😀", "\n", "\r\n", "\xFF", "x\ty", "\xE6\x97"};
+  std::string text;
+  for (int i = 0; i < 12'000; ++i) text += pieces[random() % (i % 4000 < 3500 ? 4 : 9)];
+  const Source source(text, "f");
+  for (std::size_t offset = 0; offset < text.size(); offset += 1 + random() % 7) {
+    const std::size_t line_end = text.rfind('\n', offset == 0 ? std::string::npos : offset - 1);
+    const std::size_t start = offset == 0 || line_end == std::string::npos ? 0 : line_end + 1;
+    const std::string_view line = source.line(source.place(offset).line);
+    const std::size_t column =
+        count_characters(line.substr(0, std::min(offset - start, line.size()))) + 1;
+    ASSERT_EQ(source.place(offset).column, column) << offset;
+    const Place place{source.place(offset).line, column, 1};
+    std::size_t at = 0;
+    for (std::size_t i = 1; i < column && at < line.size(); ++i)
+      at += std::max<std::size_t>(decode_utf8(line, at).bytes, 1);
+    ASSERT_EQ(source.offset_of(place), start + at) << offset;
+  }
+}
+
+// Every row and column of the table, by the book.
+std::size_t slow_distance(const std::string& a, const std::string& b) {
+  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        d[i][j] = i + j;
+        continue;
+      }
+      const std::size_t replaced = d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      d[i][j] = std::min({replaced, d[i - 1][j] + 1, d[i][j - 1] + 1});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+    }
+  }
+  return d[a.size()][b.size()];
+}
+
+TEST(Nearest, is_what_has_the_fewest_edits_and_no_more_than_a_third_or_twelve) {
+  std::mt19937 random(11);  // NOLINT: always the same
+  const auto edited = [&](std::string text, std::size_t edits) {
+    for (; edits > 0 && text.size() > 1; --edits) {
+      const std::size_t at = random() % (text.size() - 1);
+      const auto letter = static_cast<char>('a' + random() % 3);
+      switch (random() % 4) {
+        case 0:
+          text[at] = letter;
+          break;
+        case 1:
+          text.erase(at, 1);
+          break;
+        case 2:
+          text.insert(at, 1, letter);
+          break;
+        default:
+          std::swap(text[at], text[at + 1]);
+      }
+    }
+    return text;
+  };
+  std::size_t found = 0;
+  for (int i = 0; i < 4'000; ++i) {
+    std::string name(3 + random() % 60, 'a');
+    for (char& c : name) c = static_cast<char>('a' + random() % 3);
+    const std::string other = edited(name, random() % 16);
+    const bool is_held =
+        name.find(other) != std::string::npos || other.find(name) != std::string::npos;
+    const bool is_near =
+        slow_distance(name, other) <= std::min<std::size_t>(name.size() / 3, 12) || is_held;
+    if (is_held && other.size() < 3) continue;
+    ASSERT_EQ(nearest(name, {other}), is_near ? other : "") << name << " " << other;
+    found += is_near ? 1 : 0;
+  }
+  EXPECT_GT(found, 500U);
+  EXPECT_LT(found, 3'900U);
 }
 
 }  // namespace

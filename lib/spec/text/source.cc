@@ -9,12 +9,33 @@
 #include "lib/base/text/utf8.h"
 
 namespace torc::spec {
+namespace {
+
+std::size_t character_bytes(std::string_view text, std::size_t at) {
+  return std::max<std::size_t>(decode_utf8(text, at).bytes, 1);
+}
+
+}  // namespace
 
 Source::Source(std::string_view text, std::string file) : text_(text), file_(std::move(file)) {
   starts_.push_back(0);
   for (std::size_t i = text.find('\n'); i != std::string_view::npos; i = text.find('\n', i + 1)) {
     starts_.push_back(i + 1);
   }
+  constexpr std::size_t kApart = 4096;
+  marks_.push_back({0, 0});
+  std::size_t characters = 0;
+  for (std::size_t i = 0; i < text.size(); ++characters) {
+    if (i >= marks_.back().offset + kApart) marks_.push_back({i, characters});
+    i += character_bytes(text, i);
+  }
+}
+
+// Lines are cut between characters, so those of a line are all within it.
+std::size_t Source::characters_before(std::size_t offset) const {
+  const auto after = std::ranges::upper_bound(marks_, offset, {}, &Mark::offset);
+  const Mark& mark = *std::prev(after);
+  return mark.characters + count_characters(text_.substr(mark.offset, offset - mark.offset));
 }
 
 std::size_t Source::line_start(std::size_t offset) const {
@@ -39,18 +60,22 @@ Place Source::place(std::size_t offset, std::size_t bytes) const {
   const std::string_view whole = line(number);
   const std::size_t in_line = std::min(offset - start, whole.size());
   const std::size_t length = count_characters(whole.substr(in_line, bytes));
-  return {number, count_characters(whole.substr(0, in_line)) + 1, std::max<std::size_t>(length, 1)};
+  const std::size_t before = characters_before(start + in_line) - characters_before(start);
+  return {number, before + 1, std::max<std::size_t>(length, 1)};
 }
 
 std::size_t Source::offset_of(Place place) const {
   if (place.line == 0 || place.line > starts_.size()) return text_.size();
   const std::size_t start = starts_[place.line - 1];
-  const std::string_view whole = line(place.line);
-  std::size_t i = 0;
-  for (std::size_t column = 1; column < place.column && i < whole.size(); ++column) {
-    i += std::max<std::size_t>(decode_utf8(whole, i).bytes, 1);
-  }
-  return start + i;
+  const std::size_t end = start + line(place.line).size();
+  const std::size_t wanted = characters_before(start) + std::max<std::size_t>(place.column, 1) - 1;
+  const auto after = std::ranges::upper_bound(marks_, wanted, {}, &Mark::characters);
+  const Mark& mark = *std::prev(after);
+  // The line may begin behind the mark.
+  std::size_t at = std::max(start, mark.offset);
+  std::size_t characters = at == start ? characters_before(start) : mark.characters;
+  for (; characters < wanted && at < end; ++characters) at += character_bytes(text_, at);
+  return std::min(at, end);
 }
 
 void show_line(const Source& source, Diagnostic& d) {
@@ -62,7 +87,8 @@ void show_line(const Source& source, Diagnostic& d) {
     begin = at - std::min(at, kShown / 4);
     while (begin < line.size() && continues_character(line[begin])) ++begin;
   }
-  d.skipped = count_characters(line.substr(0, begin));
+  if (begin > 0)
+    d.skipped = source.place(source.offset_of({d.place.line, 1, 1}) + begin).column - 1;
   d.source_line = line.substr(begin, kShown);
 }
 
@@ -107,6 +133,17 @@ void Report::planned(Place place, std::string message, std::string remedy) {
   use.first = {Severity::note, source_->file(), place, std::move(message), std::move(remedy), {}};
   use.first.blocks_run = true;
   show_line(*source_, use.first);
+}
+
+std::string Report::guess(std::string_view name,
+                          const std::function<std::vector<std::string>()>& known) const {
+  constexpr std::size_t kMostGuesses = 50;
+  constexpr std::size_t kMostNames = 1'000'000;
+  if (guesses_ >= kMostGuesses || looked_at_ >= kMostNames) return {};
+  ++guesses_;
+  const std::vector<std::string> names = known();
+  looked_at_ += names.size();
+  return nearest(name, names);
 }
 
 void Report::end_pass() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -13,7 +14,8 @@
 
 namespace torc::spec {
 
-// Views `text`, which must outlive it. Offsets are bytes from its start.
+// Views `text`, which must outlive it. Offsets are bytes from its start. What a place costs does
+// not grow with the length of its line: a file may be one line of many megabytes.
 class Source {
  public:
   Source(std::string_view text, std::string file);
@@ -32,9 +34,16 @@ class Source {
   [[nodiscard]] std::size_t offset_of(Place place) const;
 
  private:
+  [[nodiscard]] std::size_t characters_before(std::size_t offset) const;
+
   std::string_view text_;
   std::string file_;
   std::vector<std::size_t> starts_;
+  struct Mark {  // where a character begins, and how many are before it
+    std::size_t offset;
+    std::size_t characters;
+  };
+  std::vector<Mark> marks_;  // every few KiB of the text; at least one
 };
 
 // Gives a diagnostic the line that it is about, or 4 KiB of it around its place.
@@ -66,6 +75,12 @@ class Report {
   // from that error, and is not shown.
   void end_pass();
 
+  // The one of `known()` that is nearest to `name` (nearest() of diagnostic.h), for a message of a
+  // mistake. Empty also where a file has so many mistakes, or names, that looking for more of them
+  // takes long.
+  [[nodiscard]] std::string guess(std::string_view name,
+                                  const std::function<std::vector<std::string>()>& known) const;
+
   [[nodiscard]] const Source& source() const { return *source_; }
   [[nodiscard]] bool has_error() const { return errors_ > 0; }
   // In file order, each once (a node that several aliases name is checked several times).
@@ -83,6 +98,8 @@ class Report {
     std::size_t count = 0;
   };
   std::map<std::string, Use> planned_;
+  mutable std::size_t guesses_ = 0;
+  mutable std::size_t looked_at_ = 0;  // names, for those
 };
 
 }  // namespace torc::spec

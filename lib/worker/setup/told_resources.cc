@@ -82,11 +82,11 @@ Result<void> add_ids(const std::string& told, const std::string& name, const Ids
     const bool twice = std::ranges::any_of(
         machine.pieces, [&](const auto& p) { return p.kind == name && p.id == id; });
     if (twice) return bad(told, fmt::format("'{}' is there twice", id), "once");
+    if (std::min(machine.gpus.size(), kMost) + machine.pieces.size() == kMost)
+      return bad(told, fmt::format("more than {} pieces, GPUs included", kMost),
+                 "name fewer: a worker hands out so many at most");
     machine.pieces.push_back({name, id, group});
   }
-  if (std::min(machine.gpus.size(), kMost) + machine.pieces.size() > kMost)
-    return bad(told, fmt::format("more than {} pieces, GPUs included", kMost),
-               "name fewer: a worker hands out so many at most");
   return {};
 }
 

@@ -63,8 +63,9 @@ class Attempt {
     };
     TORC_ASSIGN(const claim::WorkflowState workflow, claim::read_workflow(tx));
     TORC_ASSIGN(const WorkflowSettings settings, decode_workflow_settings(workflow.settings));
+    SearchRoom room;
     read.find = [&](const std::string& pattern) {
-      return find_files(context_.world.disk, settings.directory, pattern);
+      return find_files(context_.world.disk, settings.directory, pattern, room);
     };
     spec::Loaded loaded =
         spec::load_addition(text.text, text.file, read, {stored, terms.after, terms.resources});

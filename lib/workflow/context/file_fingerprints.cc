@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -20,8 +21,10 @@ claim::FileFingerprint fingerprint_of(const struct stat& s) {
   claim::FileFingerprint fingerprint;
   fingerprint.exists = true;
   fingerprint.size = S_ISREG(s.st_mode) ? static_cast<std::uint64_t>(s.st_size) : 0;
-  fingerprint.mtime =
-      static_cast<std::int64_t>(s.st_mtim.tv_sec) * 1'000'000'000 + s.st_mtim.tv_nsec;
+  constexpr std::int64_t kMostSeconds = 9'000'000'000;  // some filesystems have later times
+  const std::int64_t seconds =
+      std::clamp<std::int64_t>(s.st_mtim.tv_sec, -kMostSeconds, kMostSeconds);
+  fingerprint.mtime = seconds * 1'000'000'000 + s.st_mtim.tv_nsec;
   return fingerprint;
 }
 

@@ -28,7 +28,8 @@ class FileSearch : public testing::Test {
   ~FileSearch() override { fs::remove_all(directory_); }
 
   Paths find(const std::string& pattern) {
-    auto found = find_files(disk_, directory_, pattern);
+    SearchRoom room;
+    auto found = find_files(disk_, directory_, pattern, room);
     EXPECT_TRUE(found.ok());
     std::ranges::sort(*found);
     return *std::move(found);
@@ -54,6 +55,24 @@ TEST_F(FileSearch, finds_no_directories_and_nothing_hidden) {
   EXPECT_EQ(find(""), Paths{});
   EXPECT_EQ(find("none/*"), Paths{});
   EXPECT_EQ(find("in/a.nc/*"), Paths{});
+}
+
+TEST_F(FileSearch, all_patterns_together_look_at_so_many_names_and_no_more) {
+  SearchRoom room{7, 1000};
+  EXPECT_TRUE(find_files(disk_, directory_, "in/*", room).ok());  // four names
+  const auto more = find_files(disk_, directory_, "in/*", room);
+  ASSERT_FALSE(more.ok());
+  EXPECT_EQ(more.error().kind, ErrorKind::invalid);
+  EXPECT_EQ(more.error().remedy, "name the directories");
+  EXPECT_FALSE(find_files(disk_, directory_, "r1/*", room).ok()) << "nothing is left";
+}
+
+// Each step would copy all that was before it.
+TEST_F(FileSearch, a_pattern_of_a_million_directories_ends_soon) {
+  std::string pattern;
+  for (int i = 0; i < 500'000; ++i) pattern += "a/";
+  SearchRoom room;
+  EXPECT_FALSE(find_files(disk_, directory_, pattern, room).ok());
 }
 
 }  // namespace

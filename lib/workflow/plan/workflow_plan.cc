@@ -130,8 +130,9 @@ Result<LoadedSpec> load_spec(const Context& context, const std::string& file, Pu
     if (bytes && std::ranges::find(all, name) == all.end()) all.push_back(name);
     return bytes;
   };
-  read.find = [&context, &base](const std::string& pattern) {
-    return find_files(context.world.disk, base.empty() ? context.directory : base, pattern);
+  SearchRoom room;
+  read.find = [&context, &base, &room](const std::string& pattern) {
+    return find_files(context.world.disk, base.empty() ? context.directory : base, pattern, room);
   };
   spec::Loaded checked = spec::load(loaded.text, loaded.file, read, check_slurm, mode);
   loaded.workflow = std::move(checked.workflow);
