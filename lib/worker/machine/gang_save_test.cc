@@ -177,6 +177,7 @@ TEST_F(GangSave, at_the_end_of_its_time_a_member_saves_and_leaves_none_alone_tha
   ASSERT_EQ(count<command::StopRun>(), 1U);
   EXPECT_EQ(last<command::StopRun>()->lead, 30s);
   end_told(exec::Ending::stopped, kSaved);
+  hear();
   pass(1s);
   turn();
   ASSERT_EQ(said(What::ended), 1U);

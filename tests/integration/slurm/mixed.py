@@ -81,16 +81,16 @@ def cut_off(starts, ends, has, fault, crashed):
     for key, (begin, nodes, cpus) in starts.items():
         for node in nodes:
             if begin > fault:
-                next_at[node] = min(begin, next_at.get(node, begin))
-                continue
-            free_at[node] = max(fault, ends.get(key, (fault,))[0], free_at.get(node, fault))
-            if key not in ends:
+                next_at[node] = min(begin if key in ends else float("inf"), next_at.get(node, float("inf")))
+            elif key in ends:
+                free_at[node] = max(ends[key][0], free_at.get(node, fault))
+            else:
                 part = 1 if len(nodes) > 1 else cpus / CPUS
-                cut += part * (max(fault, begin) - begin - seconds_away(has, node, begin, max(fault, begin)))
+                cut += part * (fault - begin - seconds_away(has, node, begin, fault))
     for node in next_at if crashed else ():
-        end = min(next_at[node], free_at.get(node, fault) + LEASE)
-        if free_at.get(node, fault) < end:
-            cut += end - free_at.get(node, fault) - seconds_away(has, node, free_at.get(node, fault), end)
+        begin = free_at.get(node, fault)
+        end = max(begin, min(next_at[node], begin + LEASE))
+        cut += end - begin - seconds_away(has, node, begin, end)
     return cut
 
 
