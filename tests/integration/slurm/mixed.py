@@ -154,8 +154,8 @@ def audit(row, directory):
     bound = sum(nodes * (1 if nodes > 1 else cpus / CPUS) * tenths / 10 for _, nodes, cpus, tenths, _ in jobs()) / NODES
     first, last = min(t for t, _, _ in starts.values()), max(t for t, _, _ in ends.values())
     took = last - first
-    busy = sum((ends[key][0] - begin) * len(nodes) * (1 if len(nodes) > 1 else cpus / CPUS)
-               for key, (begin, nodes, cpus) in starts.items() if key in ends)
+    busy = sum((ends[key][0] - begin - seconds_away(has, node, begin, ends[key][0])) * (1 if len(nodes) > 1 else cpus / CPUS)
+               for key, (begin, nodes, cpus) in starts.items() if key in ends for node in nodes)
     idle = idle_before(starts, ends, first, last)
     away = sum(seconds_away(has, f"n{n}", first, last) for n in range(1, NODES + 1))
     cut = cut_off(starts, ends, has, fault, row.endswith("-crash"))
