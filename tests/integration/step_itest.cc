@@ -5,6 +5,8 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -31,7 +33,8 @@ if [ -e srun.fails ]; then rm srun.fails; echo "srun: error: Unable to create st
 if [ -e srun.words ]; then cat srun.words >&2; fi
 if [ -e keeper.descriptors ]; then ulimit -n "$(cat keeper.descriptors)"; rm keeper.descriptors; fi
 export SLURM_STEP_ID=7
-setsid "$@" </dev/null &
+own=; if [ -e keeper.has_mounts ]; then own="unshare --mount --propagation private"; fi
+setsid $own "$@" </dev/null &
 echo $! >keeper.pid
 wait $!
 )sh";
@@ -265,6 +268,48 @@ TEST_F(Steps, one_of_which_nobody_tells_is_judged_by_the_words_of_srun) {
     EXPECT_EQ(ended.how, how) << words;
     EXPECT_EQ(ended.signal == SIGKILL, words != std::string_view(kTimeLimit)) << words;
   }
+}
+
+// Its keeper finds another file in place of what /proc says of srun, and nothing in it.
+TEST_F(Steps, a_command_stands_still_with_its_srun_also_when_that_cannot_be_looked_at_any_more) {
+  if (geteuid() != 0) GTEST_SKIP() << "to hide a process from the keeper needs root";
+  const Path hidden = scratch_.path() / "hidden";
+  std::filesystem::create_directory(hidden);
+  write_text(hidden / "status", "Name:\tnobody\n");
+  write_text(scratch_.path() / "keeper.has_mounts", "");
+  const RunId id = start(command("echo \"runs $$.\"; exec sleep 60"));
+  await_output(".");
+  const pid_t sleeper = std::atoi(output().substr(5).c_str());
+  const auto is_stopped = [&] {
+    return read_text("/proc/" + std::to_string(sleeper) + "/status").find("State:\tT") !=
+           std::string::npos;
+  };
+  const pid_t srun = host_->leader(id);
+  ASSERT_EQ(::kill(srun, SIGSTOP), 0);
+  const auto until = clock_.boot_now() + 20s;
+  while (!is_stopped() && clock_.boot_now() < until) (void)host_->wait(clock_.boot_now() + 20ms);
+  ASSERT_TRUE(is_stopped());
+
+  const auto hides = run({{"/usr/bin/nsenter", "-t", std::to_string(keeper()), "-m", "mount",
+                           "--bind", hidden.string(), "/proc/" + std::to_string(srun)},
+                          {},
+                          scratch_.path(),
+                          {},
+                          {}});
+  ASSERT_EQ(hides.exit_code, 0) << hides;
+  const Descriptor looks(inotify_init1(IN_CLOEXEC));
+  ASSERT_GE(inotify_add_watch(looks.get(), (hidden / "status").c_str(), IN_OPEN), 0);
+  for (int times = 0; times < 2;
+       ++times) {  // what the first one brought about is done by the second
+    pollfd one{looks.get(), POLLIN, 0};
+    ASSERT_EQ(poll(&one, 1, 20'000), 1) << "the keeper looks at its srun no more";
+    inotify_event event{};
+    ASSERT_GT(read(looks.get(), &event, sizeof event), 0);
+  }
+  EXPECT_TRUE(is_stopped());
+  ::kill(srun, SIGCONT);
+  host_->kill(id);
+  EXPECT_EQ(end_of(id).how, Ending::stopped);
 }
 
 TEST_F(Steps, commands_without_a_step_are_run_by_this_process) {

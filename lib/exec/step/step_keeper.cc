@@ -59,9 +59,11 @@ Result<StepBegin> hear_begin(int socket, std::vector<Descriptor>& files) {
   return *std::move(begin);
 }
 
-bool is_stopped(pid_t pid) {
+// nullopt: /proc does not tell.
+std::optional<bool> is_stopped(pid_t pid) {
   const auto status = read_status(pid);
-  return status && (status->state == 'T' || status->state == 't');
+  if (!status) return std::nullopt;
+  return status->state == 'T' || status->state == 't';
 }
 
 int exit_code_of(const Ended& ended) {
@@ -169,7 +171,10 @@ class Keeper {
 
   // Whoever stops the jobs of the worker (its watchdog, while its lease is in doubt) stops srun.
   void follow_launcher() {
-    const bool stopped = launcher_ > 0 && !alone_ && is_stopped(launcher_);
+    if (launcher_ <= 0) return;
+    if (!launcher_end_ && is_free(launcher_)) lose();
+    // One that could not be looked at is as it was.
+    const bool stopped = !alone_ && is_stopped(launcher_).value_or(stopped_);
     if (stopped == std::exchange(stopped_, stopped)) return;
     if (stopped) {
       page_.begin_pause(clock_.boot_now());

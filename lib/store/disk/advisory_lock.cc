@@ -8,6 +8,8 @@ namespace {
 constexpr std::chrono::nanoseconds kMemory = std::chrono::seconds(30);
 constexpr std::chrono::nanoseconds kFirstLockPause = std::chrono::milliseconds(2);
 constexpr std::chrono::nanoseconds kLongestLockPause = std::chrono::milliseconds(100);
+// Who waits asks for half a percent of the time.
+constexpr int kPausesPerTry = 200;
 
 }  // namespace
 
@@ -30,12 +32,18 @@ void AdvisoryLock::acquire(std::chrono::nanoseconds patience) {
     clock_->sleep_for(
         pause / 2 +
         std::chrono::nanoseconds(entropy_->next() % static_cast<std::uint64_t>(pause.count())));
-    pause = std::min(2 * pause, kLongestLockPause);
+    pause = std::min(2 * pause, longest_pause());
   }
 }
 
+std::chrono::nanoseconds AdvisoryLock::longest_pause() const {
+  return std::clamp(kPausesPerTry * cheapest_try_, kFirstLockPause, kLongestLockPause);
+}
+
 bool AdvisoryLock::try_once() {
+  const BootTime asked = clock_->boot_now();
   const Result<bool> got = disk_->try_lock(open_->handle());
+  cheapest_try_ = std::min(cheapest_try_, clock_->boot_now() - asked);
   if (!got.ok()) {
     open_.reset();
     give_up();

@@ -58,8 +58,10 @@ bool has_name(const std::vector<std::string>& env, std::string_view entry) {
   return std::any_of(env.begin(), env.end(), [&](const auto& e) { return e.starts_with(name); });
 }
 
-std::string name_of_attempt(const claim::ClaimToken& token) {
-  return fmt::format("{}.{}", raw(token.job), token.attempt);
+// As its output files are called. By its own name Slurm's accounting tells of each rank.
+std::string name_of_attempt(const claim::ClaimToken& token, std::uint32_t rank = 0) {
+  const std::string name = fmt::format("{}.{}", raw(token.job), token.attempt);
+  return rank == 0 ? name : fmt::format("{}.node{}", name, rank);
 }
 
 // Where a task of Slurm runs, as Slurm names it; empty: this is none.
@@ -185,10 +187,11 @@ void JobPreparer::enter_slurm(std::vector<std::string>& base, const std::string&
 }
 
 std::vector<std::string> JobPreparer::step_of(const claim::Requirement& need,
-                                              const claim::ClaimToken& token) const {
+                                              const claim::ClaimToken& token,
+                                              std::uint32_t rank) const {
   slurm::StepShape shape;
   shape.node = slurm_node_;
-  shape.name = name_of_attempt(token);
+  shape.name = name_of_attempt(token, rank);
   shape.cpus = need.cpus;
   if (need.memory > spec::ResourceRequirements{}.memory) shape.memory = need.memory;
   if (!machine_.gpus.empty()) {
@@ -236,6 +239,8 @@ Result<void> JobPreparer::join_gang(PreparedJob& job, const claim::GangPart& par
   terms.allocation_nodes = allocation_nodes_;
   TORC_TRY(write_gang_files(gang_files(part, terms), output_root(umask)));
   const GangVariables variables = gang_variables(part, terms);
+  job.lacks_node_list = std::none_of(variables.own.begin(), variables.own.end(),
+                                     [](const auto& e) { return e.starts_with("TORC_NODELIST="); });
   exec::Command& command = job.command;
   const std::vector<std::string> said = command.env;  // by the job, or by an earlier call
   for (const std::string& own : variables.own) {
@@ -259,7 +264,8 @@ Result<void> JobPreparer::join_gang(PreparedJob& job, const claim::GangPart& par
     command.line = step_line(command.line, part, terms, name_of_attempt(token), execution.srun_mpi,
                              execution.enable_cpu_bind);
   }
-  if (makes_steps_ && job.launch.on == spec::LaunchOn::all) command.step = step_of(job.need, token);
+  if (makes_steps_ && job.launch.on == spec::LaunchOn::all)
+    command.step = step_of(job.need, token, part.rank);
   job.rank = part.rank;
   job.files = output_files(output_dir_, token.job, token.attempt, job.stdio.mode, part.rank);
   command.stdout_path = job.files.out;
@@ -313,7 +319,7 @@ std::optional<PreparedJob> JobPreparer::prepare(workflow::RecipeBook& book,
   const bool is_gang = prepared.need.nodes > 1;
   command.common_env = is_gang ? gangs_env_ : jobs_env_;
   command.env.clear();
-  if (makes_steps_ && !is_gang) command.step = step_of(prepared.need, grant.token);
+  if (makes_steps_ && !is_gang) command.step = step_of(prepared.need, grant.token, 0);
   if (in_slurm_ && !is_gang && !makes_steps_) set_share(command.env, prepared.need);
   prepared.launch = job.launch;
   command.stdout_path = prepared.files.out;

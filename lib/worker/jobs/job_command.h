@@ -72,6 +72,7 @@ struct PreparedJob {
   JobFiles declared;              // seen: user data only
   spec::Launch launch;            // of a job of several nodes
   bool is_gang_step = false;      // its command is an srun that torc has put before it
+  bool lacks_node_list = false;   // its nodes are too many for a variable, see GangVariables
   exec::Command command;  // env lacks what depends on the moment of the start (GPUs, end time)
 };
 
@@ -113,7 +114,8 @@ class JobPreparer {
  private:
   void enter_slurm(std::vector<std::string>& base, const std::string& node);
   [[nodiscard]] std::vector<std::string> step_of(const claim::Requirement& need,
-                                                 const claim::ClaimToken& token) const;
+                                                 const claim::ClaimToken& token,
+                                                 std::uint32_t rank) const;
   void set_share(std::vector<std::string>& env, const claim::Requirement& need) const;
 
   Path store_;

@@ -82,6 +82,11 @@ HostedCommands::HostedCommands(World world)
       series_(world_.preparer.output_root(world_.context.umask), world_.setup.output_dir,
               claim::raw(world_.self), world_.notice) {}
 
+void HostedCommands::stand_still(std::chrono::nanoseconds time) {
+  if (ends_at_ && !world_.setup.allocation.empty())
+    *ends_at_ += std::chrono::duration_cast<WallTime>(time);
+}
+
 // --- jobs ---
 
 // What depends on the moment of the start: GPUs, what has a name, the end of this worker's time.
@@ -111,8 +116,10 @@ void HostedCommands::put_in_place(PreparedJob& job, const command::StartJob& ord
   const WallTime now = world_.context.clock.wall_now();
   std::chrono::nanoseconds longest = std::chrono::nanoseconds::max();
   if (ends_at_) longest = std::max<std::chrono::nanoseconds>(*ends_at_ - now, 0s);
+  // Slurm counts the time, too, for which it is stopped while the lease is in doubt.
   if (job.command.time_limit.count() > 0)
-    longest = std::min(longest, job.command.time_limit + job.command.termination_lead);
+    longest = std::min(
+        longest, job.command.time_limit + job.command.termination_lead + world_.setup.lease_ttl);
   slurm::set_step_time(job.command.step, longest);
 }
 
@@ -173,6 +180,11 @@ event::StartAnswer HostedCommands::start(const command::StartJob& order) {
       answer.why = joined.error().what;
       return answer;
     }
+    if (job.lacks_node_list)
+      world_.notice(
+          fmt::format("'{}' runs without TORC_NODELIST: the names of its {} nodes are "
+                      "longer than a variable can be; TORC_HOSTFILE has them",
+                      job.name, order.gang->gang.members.size()));
   }
   look_at_inputs(job.declared);
   load.output = output_.open(job);

@@ -57,6 +57,9 @@ class HostedCommands {
   void close();
   // The end of this worker's time is another one, for what starts from here on.
   void set_end(WallTime ends_at) { ends_at_ = ends_at; }
+  // It stood still, and all that it runs: of an allocation the end is so much later, see
+  // stand_still() of the state machine.
+  void stand_still(std::chrono::nanoseconds time);
 
   // --- news ---
   // What the host's threads have begun or could not begin, what has ended. Keeps the samples.

@@ -164,7 +164,10 @@ Result<void> Session::wait() {
   if (const auto show = events_.show_at ? events_.show_at() : std::nullopt)
     until = std::min(until, *show);
   TORC_ASSIGN(const exec::ProcessHost::Wakeup wakeup, host_.wait(until));
-  if (wakeup.stood_still.count() > 0) feed(event::StoodStill{wakeup.stood_still});
+  if (wakeup.stood_still.count() > 0) {
+    commands_->stand_still(wakeup.stood_still);
+    feed(event::StoodStill{wakeup.stood_still});
+  }
   // What runs; then what this worker was told, and what became of its jobs: the one explains the
   // other.
   for (Event& event : commands_->news(wakeup)) feed(std::move(event));

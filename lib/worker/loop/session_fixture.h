@@ -99,6 +99,8 @@ class ScriptedHost final : public exec::ProcessHost {
   int began_in_lane = 0;
   std::size_t most_at_once = 0;
   std::function<bool()> awaits_store;
+  // Time in which this process did not run, to be told with the next wake-up.
+  std::chrono::nanoseconds stood_still{};
   // A watched descriptor became readable, and nobody has been told yet.
   std::function<void(int fd)> readable = [](int) {};
 
@@ -202,6 +204,7 @@ class ScriptedHost final : public exec::ProcessHost {
       wakeup.readable.push_back(p.fd);
     }
     wakeup.ended = std::exchange(ended_, {});
+    wakeup.stood_still = std::exchange(stood_still, std::chrono::nanoseconds{});
     const bool lane_news = !wakeup.begun.empty() || !wakeup.declined.empty();
     if (lane_news || !wakeup.readable.empty() || !wakeup.ended.empty() || !deadline) return wakeup;
     if (!meanwhile(*deadline)) clock_.jump_to(*deadline);

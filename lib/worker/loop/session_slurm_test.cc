@@ -121,5 +121,116 @@ TEST_F(SlurmSession, beside_an_allocation_nothing_is_changed) {
   EXPECT_EQ(value("SLURM_HOSTFILE"), "(none)");
 }
 
+// Slurm gives back to the allocation the time in which it was suspended; it is asked for the new
+// end only later.
+TEST_F(SlurmSession, a_step_that_starts_after_a_suspension_has_the_time_that_slurm_gave_back) {
+  has("SLURM_JOB_ID=7");
+  has("SLURMD_NODENAME=n3");
+  setup_.allocation = "7";
+  setup_.ends_at = clock_.wall_now() + std::chrono::minutes(60);
+  make(
+      "execution_config: {mode: slurm}\n"
+      "jobs: [{name: a, command: x}, {name: b, command: x, depends_on: [a]}]\n");
+  host_.outcome = [this] {
+    constexpr auto kSuspended = std::chrono::hours(3);
+    if (host_.started == 1) {
+      clock_.sleep_for(kSuspended);
+      host_.stood_still = kSuspended;
+    }
+    return std::optional(ScriptedHost::ended_by_itself(0));
+  };
+  EXPECT_EQ(run().completed, 2U);
+  ASSERT_EQ(host_.commands.size(), 2U);
+  const auto minutes = [&](std::size_t n) {
+    for (const std::string& option : host_.commands.at(n).step) {
+      if (option.starts_with("--time=")) return std::stoi(option.substr(7));
+    }
+    return 0;
+  };
+  EXPECT_NEAR(minutes(0), 62, 1);
+  EXPECT_NEAR(minutes(1), 62, 2);
+}
+
+TEST_F(SlurmSession, the_step_of_a_job_with_alternatives_has_what_its_own_one_says) {
+  has("SLURM_JOB_ID=7");
+  has("SLURMD_NODENAME=n3");
+  setup_.machine.cpus = 3;
+  setup_.machine.memory = mebibytes(1000);
+  make(
+      "execution_config: {mode: slurm}\n"
+      "jobs:\n"
+      "  - name: fit_{i}\n"
+      "    command: first\n"
+      "    one_of: [{cpus: 2, memory: 300m, time_limit: 30m},\n"
+      "             {cpus: 1, memory: 100m, time_limit: 5m, command: second}]\n"
+      "    parameters: {i: \"1:2\"}\n");
+  setup_.lease_ttl = std::chrono::minutes(5);
+  host_.outcome = [] { return std::nullopt; };
+  host_.meanwhile = [&](BootTime) {
+    if (host_.running_now.size() < 2) return false;
+    for (const exec::RunId id : std::vector(host_.running_now))
+      host_.end(id, ScriptedHost::ended_by_itself(0));
+    return true;
+  };
+  EXPECT_EQ(run().completed, 2U);
+  ASSERT_EQ(host_.commands.size(), 2U);
+  const auto has_option = [&](std::size_t n, const std::string& option) {
+    const auto& step = host_.commands.at(n).step;
+    return std::find(step.begin(), step.end(), option) != step.end();
+  };
+  EXPECT_EQ(host_.commands[0].line, "first");
+  EXPECT_TRUE(has_option(0, "--cpus-per-task=2"));
+  EXPECT_TRUE(has_option(0, "--mem=300M"));
+  EXPECT_TRUE(has_option(0, "--time=37"));  // the lead is 30 s, and a lease may be in doubt
+  EXPECT_EQ(host_.commands[1].line, "second");
+  EXPECT_TRUE(has_option(1, "--cpus-per-task=1"));
+  EXPECT_TRUE(has_option(1, "--mem=100M"));
+  EXPECT_TRUE(has_option(1, "--time=12"));
+}
+
+class SlurmRanks : public SlurmSession {
+ protected:
+  SlurmRanks() {
+    has("SLURM_JOB_ID=7");
+    has("SLURMD_NODENAME=n3");
+    settings_.run.execution.mode = spec::ExecutionMode::slurm;
+  }
+  // A rank of a job that runs on each node, about to start.
+  PreparedJob about_to_start(std::uint32_t rank, std::uint32_t nodes, std::size_t name_length) {
+    const JobPreparer preparer(store_, "w", settings_, setup_.output_dir, context_.environment,
+                               setup_.machine, {});
+    claim::GangPart part;
+    part.gang.token = {JobId{17}, 2, 9};
+    part.rank = rank;
+    for (std::uint32_t n = 0; n < nodes; ++n) {
+      claim::GangMember member;
+      member.node = fmt::format("n{:0{}}", n, name_length);
+      part.gang.members.push_back(member);
+    }
+    PreparedJob job;
+    job.launch.on = spec::LaunchOn::all;
+    job.command = preparer.plain_command("x");
+    const auto joined = preparer.join_gang(job, part, 0022);
+    EXPECT_TRUE(joined.ok()) << joined.error().text();
+    return job;
+  }
+  workflow::WorkflowSettings settings_;
+};
+
+TEST_F(SlurmRanks, have_steps_of_their_own_names) {
+  const auto has_name = [](const PreparedJob& job, const std::string& name) {
+    const auto& step = job.command.step;
+    return std::find(step.begin(), step.end(), "--job-name=" + name) != step.end();
+  };
+  EXPECT_TRUE(has_name(about_to_start(0, 3, 1), "17.2"));
+  EXPECT_TRUE(has_name(about_to_start(1, 3, 1), "17.2.node1"));
+  EXPECT_TRUE(has_name(about_to_start(2, 3, 1), "17.2.node2"));
+}
+
+TEST_F(SlurmRanks, that_find_no_list_of_nodes_are_known_to) {
+  EXPECT_FALSE(about_to_start(0, 3, 1).lacks_node_list);
+  EXPECT_TRUE(about_to_start(0, 3000, 60).lacks_node_list);
+}
+
 }  // namespace
 }  // namespace torc::worker

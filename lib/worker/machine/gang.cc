@@ -37,6 +37,7 @@ void join(const Step& s, const claim::GangPart& part, std::optional<ClaimedJob> 
   w.nodes_seen = std::max(w.nodes_seen, static_cast<std::uint32_t>(part.gang.members.size()));
   g.since = s.now;
   g.job = std::move(job);
+  g.may_save = g.job && g.job->checkpoint_exit_code != 0;
   g.look_at = next_look(w, s.now);
   Notice notice{.what = Notice::What::gang_formed, .count = part.gang.members.size()};
   if (g.job) notice.job = g.job->load;
@@ -182,7 +183,9 @@ bool starts_now(const State& w, BootTime now) {
 void learn_job(State& w, const claim::GangPart& part, std::optional<ClaimedJob> job) {
   if (!job || !w.gang || w.gang->token() != part.gang.token) return;
   OwnGang& g = *w.gang;
-  if (!g.job && !g.run && !g.ended_here) g.job = std::move(job);
+  if (g.job || g.run || g.ended_here) return;
+  g.job = std::move(job);
+  g.may_save = g.job->checkpoint_exit_code != 0;
 }
 
 // This node cannot start it: others may.
@@ -318,6 +321,7 @@ std::optional<BootTime> gang_wake(const State& w, BootTime now) {
   if (!g.has_node && !g.declined) by(g.since + kNodePatience);
   if (g.is_head() && !g.declined) by(g.since + gang_patience(w));
   if (g.leaves) by(*g.leaves + kLeftPatience);
+  if (const auto until = saves_until(w)) by(*until);
   if (g.is_head() && g.showed_life && !g.told_silent) by(*g.showed_life + kLifeUnusual);
   return at;
 }

@@ -113,7 +113,7 @@ std::optional<claim::Finished> whole_of(const Step& s, const Running& head) {
   OwnGang& g = *w.gang;
   const claim::Finished& own = *head.ended;
   if (!head.job.on_each_node || head.revoked) return own;
-  const bool hurries = w.phase == Phase::stopping;
+  const bool hurries = w.phase == Phase::stopping && !waits_for_saves(w, s.now);
   const bool all_ended = all_others_ended(g.gang());
   if (const claim::Outcome* saved = first_save(g.gang(), own)) {
     if (!all_ended && !hurries) return std::nullopt;  // they save theirs, or are ended
@@ -225,7 +225,7 @@ void leave_early(const Step& s) {
   State& w = s.w;
   OwnGang& g = *w.gang;
   if (g.is_head() || g.is_over()) return;
-  if (w.phase == Phase::stopping && !g.leaves) leave_gang_early(s);
+  if (w.phase == Phase::stopping && !g.leaves && !waits_for_saves(w, s.now)) leave_gang_early(s);
   if (g.leaves && s.now >= *g.leaves + kLeftPatience) g.unheard = true;
 }
 
@@ -316,6 +316,21 @@ bool keep_gang_end(const Step& s, const Running& job, claim::Finished& finished)
     say_of_gang(s, std::move(word));
   }
   return true;
+}
+
+std::optional<BootTime> saves_until(const State& w) {
+  if (w.phase != Phase::stopping || !w.gang || !w.gang->may_save || w.gang->leaves)
+    return std::nullopt;
+  if (w.summary.interrupted) {
+    const bool in_time = w.orders.asked <= Asked::to_end_in_time && w.orders.drain_until;
+    return in_time ? w.orders.drain_until : std::nullopt;
+  }
+  return w.terms.ends_at;
+}
+
+bool waits_for_saves(const State& w, BootTime now) {
+  const auto until = saves_until(w);
+  return until && now < *until;
 }
 
 bool revoke_gang(const Step& s, const claim::ClaimToken& token) {

@@ -40,6 +40,29 @@ class GangSave : public GangEnd {
     part_.gang.members[rank].end = outcome;
     see(Stage::running);
   }
+  // The time of its worker, as that of all others of the allocation, ends 40 s from now, and jobs
+  // have the last 30 s of it to save their state.
+  void let_time_end() {
+    state_.terms.in_allocation = true;
+    state_.terms.sigterm_lead = 30s;
+    state_.terms.begun = now_ - 10h;
+    state_.terms.ends_at = now_ + 40s;
+  }
+  // Also with the last words of the worker.
+  [[nodiscard]] std::vector<claim::Finished> all_finishes() const {
+    std::vector<claim::Finished> all = finishes();
+    if (const auto* goodbye = last<command::Goodbye>())
+      all.insert(all.end(), goodbye->words.finishes.begin(), goodbye->words.finishes.end());
+    return all;
+  }
+  void expect_last_checkpoint() {
+    turn();
+    hear();
+    turn();
+    turn();
+    ASSERT_EQ(all_finishes().size(), 1U);
+    EXPECT_TRUE(all_finishes().front().checkpointed);
+  }
   void expect_checkpoint() {
     hear();
     turn();
@@ -146,6 +169,81 @@ TEST_F(GangSave, a_member_whose_worker_is_to_leave_saves_at_once) {
   EXPECT_EQ(said(What::leaves) + said(What::left), 0U);
 }
 
+TEST_F(GangSave, at_the_end_of_its_time_a_member_saves_and_leaves_none_alone_that_still_does) {
+  member_runs(job_that_saves());
+  let_time_end();
+  pass(11s);
+  turn();
+  ASSERT_EQ(count<command::StopRun>(), 1U);
+  EXPECT_EQ(last<command::StopRun>()->lead, 30s);
+  end_told(exec::Ending::stopped, kSaved);
+  hear();
+  pass(1s);
+  turn();
+  ASSERT_EQ(said(What::ended), 1U);
+  EXPECT_TRUE(words().back().saved);
+  hear();
+  pass(27s);
+  turn();
+  EXPECT_FALSE(state_.gang->leaves);
+  pass(1s);
+  turn();
+  EXPECT_TRUE(state_.gang->leaves);
+}
+
+TEST_F(GangSave, at_the_end_of_its_time_a_member_holds_its_node_while_the_head_saves) {
+  ClaimedJob of_head = gang_job();
+  of_head.checkpoint_exit_code = kSaved;
+  member_runs(of_head);
+  let_time_end();
+  pass(39s);
+  turn();
+  EXPECT_FALSE(state_.gang->leaves);
+  pass(1s);
+  turn();
+  EXPECT_TRUE(state_.gang->leaves);
+}
+
+TEST_F(GangSave, at_the_end_of_its_time_a_member_leaves_at_once_what_saves_nothing) {
+  member_runs(job_on_each_node());
+  let_time_end();
+  pass(11s);
+  turn();
+  EXPECT_TRUE(state_.gang->leaves);
+}
+
+TEST_F(GangSave, at_the_end_of_its_time_a_head_that_has_saved_waits_for_the_others_to_save) {
+  head_runs(2, job_that_saves());
+  let_time_end();
+  pass(11s);
+  turn();
+  ASSERT_EQ(count<command::StopRun>(), 1U);
+  EXPECT_EQ(last<command::StopRun>()->lead, 30s);
+  end_told(exec::Ending::stopped, kSaved);
+  hear();
+  pass(5s);
+  turn();
+  hear();
+  EXPECT_TRUE(all_finishes().empty());
+  member_saves(1);
+  expect_last_checkpoint();
+}
+
+TEST_F(GangSave, at_the_end_of_its_time_a_head_reports_what_it_knows) {
+  head_runs(2, job_that_saves());
+  let_time_end();
+  pass(11s);
+  turn();
+  end_told(exec::Ending::stopped, kSaved);
+  hear();
+  pass(28s);
+  turn();
+  hear();
+  EXPECT_TRUE(all_finishes().empty());
+  pass(1s);
+  expect_last_checkpoint();
+}
+
 TEST_F(GangSave, a_failure_before_that_is_a_failure) {
   head_runs(2, job_that_saves());
   member_ends(1, 7);
@@ -188,15 +286,7 @@ TEST_F(GangSave, a_head_that_is_to_stop_waits_for_no_other_to_save) {
   ASSERT_EQ(state_.phase, Phase::stopping);
   end_told(exec::Ending::stopped, kSaved);
   turn();
-  hear();
-  turn();
-  turn();
-  const auto* goodbye = last<command::Goodbye>();
-  std::vector<claim::Finished> all = finishes();
-  if (goodbye != nullptr)
-    all.insert(all.end(), goodbye->words.finishes.begin(), goodbye->words.finishes.end());
-  ASSERT_EQ(all.size(), 1U);
-  EXPECT_TRUE(all.front().checkpointed);
+  expect_last_checkpoint();
 }
 
 }  // namespace

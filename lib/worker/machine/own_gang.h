@@ -71,6 +71,7 @@ struct OwnGang {
   int refusals = 0;        // of its start here
   std::optional<Run> run;  // its command, or the recovery script in its place
   bool stopped = false;    // that was told to end
+  bool may_save = false;   // its command says by its exit code that it saved its state
   bool saves = false;      // it was told to, since another node has saved its state
   bool ended_here = false;
   bool recovered = false;                // the failure was followed by its recovery script

@@ -113,6 +113,10 @@ bool revoke_gang(const Step& s, const claim::ClaimToken& token);
 [[nodiscard]] bool goes_on_for_gang(const State& w, const Running& job);
 // A member leaves before its gang is over, which ends that.
 void leave_gang_early(const Step& s);
+// While its jobs are to end in time, the same for all nodes, a gang whose command may save its
+// state goes on: until then nobody leaves it, and the head waits for the others.
+[[nodiscard]] std::optional<BootTime> saves_until(const State& w);
+[[nodiscard]] bool waits_for_saves(const State& w, BootTime now);
 // Nothing of it counts any more, or it has come to its end: what is left is ended, then it leaves.
 // False: it goes on.
 bool end_gang(const Step& s);

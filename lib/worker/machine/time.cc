@@ -67,7 +67,7 @@ void stop_running(const Step& s, nanoseconds lead, claim::EndCause why) {
   hurry(s);
   w.stop_cause = why;
   for (const auto& [run, job] : w.running) {
-    if (!goes_on_for_gang(w, job)) s.order(command::StopRun{run, lead});
+    if (!goes_on_for_gang(w, job) || w.gang->may_save) s.order(command::StopRun{run, lead});
   }
   for (const auto& [run, job] : w.lane.armed) s.order(command::StopRun{run, lead});  // just begun
   if (!w.actions.asked_farewell) stop_actions(s, lead);

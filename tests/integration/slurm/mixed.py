@@ -1,9 +1,16 @@
 #!/usr/bin/env python3
 """mixed.py workflow MODE JOB LOG: the workflow of mixed.sh.
-mixed.py audit ROW DIR: what one of its rows came to. DIR/log has what jobs said: TIME start|end NAME ATTEMPT NODES CPUS.
+mixed.py audit ROW DIR: what one of its rows came to. DIR/log has what jobs said: TIME start|end NAME ATTEMPT NODES CPUS,
+and mixed.sh: TIME fault NAME, TIME nodes LIST: which nodes the allocation has from then on, as Slurm says (none: it does
+not run).
 
 bound   s: the node-seconds of all jobs over four nodes; those of one node share it as their CPUs allow
 took    s: from the first start to the last end
+fair    s: the same with jobs as long as they ran on this machine (longer), and with what a fault costs however well the
+        rest is used: what is away and cut
+away    node-seconds in which a node was not there: crashed, of no allocation that ran, suspended
+cut     node-seconds of attempts that a fault cut off, up to the fault; after a crash also those in which another node
+        has nothing before its next start: it may be held for a job that the lost node is part of (a lease, 30 s, at most)
 over    moments in which a node had more than it has: a job of several nodes beside another one, or too many CPUs
 longer  percent by which jobs took longer than their sleeps say, since the machine is busy; in node-seconds
 Idle, in percent of the node-seconds between the first start and the last end:
@@ -41,8 +48,50 @@ def workflow(mode, job, log):
               f"runtime: PT{seconds}S, time_limit: PT2M}}")
 
 
+LEASE = 30  # seconds: --lease-ttl 20s, and until it is noticed
+
+
 def hosts_in(words):
     return words.split(",")
+
+
+def nodes_in(words):
+    """Of Slurm's short list, without those that are named behind it: n2, n[1-2,4], n[1-4] n3, none."""
+    short, *crashed = words
+    numbers = set()
+    for part in [] if short == "none" else short[1:].strip("[]").split(","):
+        first, _, last = part.partition("-")
+        numbers.update(range(int(first), int(last or first) + 1))
+    return {f"n{n}" for n in numbers} - set(crashed)
+
+
+def seconds_away(has, node, begin, end):
+    """has: (time, nodes) of each change, in their order; before the first one all are there."""
+    away, since, there = 0, begin, True
+    for time, nodes in has + [(end, set())]:
+        moment = min(max(time, begin), end)
+        away += 0 if there else moment - since
+        since, there = moment, node in nodes
+    return away
+
+
+def cut_off(starts, ends, has, fault, crashed):
+    """Node-seconds of attempts that came to nothing, and of nodes that had nothing after a crash."""
+    cut, free_at, next_at = 0, {}, {}
+    for key, (begin, nodes, cpus) in starts.items():
+        for node in nodes:
+            if begin > fault:
+                next_at[node] = min(begin if key in ends else float("inf"), next_at.get(node, float("inf")))
+            elif key in ends:
+                free_at[node] = max(ends[key][0], free_at.get(node, fault))
+            else:
+                part = 1 if len(nodes) > 1 else cpus / CPUS
+                cut += part * (fault - begin - seconds_away(has, node, begin, fault))
+    for node in next_at if crashed else ():
+        begin = free_at.get(node, fault)
+        end = max(begin, min(next_at[node], begin + LEASE))
+        cut += end - begin - seconds_away(has, node, begin, end)
+    return cut
 
 
 def idle_before(starts, ends, first, last):
@@ -67,11 +116,15 @@ def idle_before(starts, ends, first, last):
 
 
 def audit(row, directory):
-    starts, ends, parts = {}, {}, collections.Counter()
+    starts, ends, parts, has, fault = {}, {}, collections.Counter(), [], float("inf")
     per_node = not row.startswith("direct")  # the command of a job of several nodes runs on each
     for line in (directory / "log").read_text().splitlines():
         time, kind, *rest = line.split()
         if kind == "fault":
+            fault = float(time)
+            continue
+        if kind == "nodes":
+            has.append((float(time), nodes_in(rest)))
             continue
         name, attempt, nodes, cpus = rest
         key, what = (name, int(attempt)), (float(time), hosts_in(nodes), int(cpus))
@@ -101,13 +154,17 @@ def audit(row, directory):
     bound = sum(nodes * (1 if nodes > 1 else cpus / CPUS) * tenths / 10 for _, nodes, cpus, tenths, _ in jobs()) / NODES
     first, last = min(t for t, _, _ in starts.values()), max(t for t, _, _ in ends.values())
     took = last - first
-    busy = sum((ends[key][0] - begin) * len(nodes) * (1 if len(nodes) > 1 else cpus / CPUS)
-               for key, (begin, nodes, cpus) in starts.items() if key in ends)
+    busy = sum((ends[key][0] - begin - seconds_away(has, node, begin, ends[key][0])) * (1 if len(nodes) > 1 else cpus / CPUS)
+               for key, (begin, nodes, cpus) in starts.items() if key in ends for node in nodes)
     idle = idle_before(starts, ends, first, last)
+    away = sum(seconds_away(has, f"n{n}", first, last) for n in range(1, NODES + 1))
+    cut = cut_off(starts, ends, has, fault, row.endswith("-crash"))
+    fair = (busy + away + cut) / NODES
     print(f"{row} lost={lost} doubled={doubled} wrong={wrong} over={over} again={len(starts) - JOBS} "
           f"took={took:.1f} bound={bound:.1f} ratio={took / bound:.2f} longer={100 * (busy / bound / NODES - 1):.1f} "
+          f"fair={fair:.1f} of_fair={took / fair:.2f} away={away:.1f} cut={cut:.1f} "
           + " ".join(f"{kind}={100 * idle[kind] / took / NODES:.1f}" for kind in ("gang", "next", "tail")))
-    slow = "-" not in row and took > 1.1 * bound
+    slow = "-" not in row and took > 1.1 * fair
     return 1 if lost or doubled or wrong or over or slow else 0
 
 
