@@ -141,7 +141,9 @@ Start how_to_start(const workflow::Context& context, const Situation& situation,
 
 std::string say_place(const claim::Worker& worker) {
   const claim::WorkerInfo& i = worker.info;
-  return fmt::format("worker {} on {}{}", claim::raw(worker.epoch), printable(i.host),
+  const bool is_named = i.allocation.empty() && !i.node_name.empty() && i.node_name != i.host;
+  return fmt::format("worker {} on {}{}{}", claim::raw(worker.epoch), printable(i.host),
+                     is_named ? fmt::format(" (node {})", printable(i.node_name)) : "",
                      i.allocation.empty() ? "" : ", allocation " + printable(i.allocation));
 }
 

@@ -83,15 +83,15 @@ std::vector<HandStart> hand_starts(const std::string& store,
   std::vector<HandStart> starts;
   if (plain) starts.push_back({"torc run " + store});
   if (!named.empty())
-    starts.push_back({fmt::format("torc run {}{}", store, resource_flags(named)),
-                      "where there is that"});
+    starts.push_back(
+        {fmt::format("torc run {}{}", store, resource_flags(named)), "where there is that"});
   std::size_t groups = 0;
   for (const auto& [binding, group] : wide) {
     if (++groups > kMostGroups) break;
-    starts.push_back({fmt::format("torc worker {} --group {}{}{}", store, kGroup,
-                                  binding_flags(binding.first, binding.second),
-                                  resource_flags(group.named)),
-                      fmt::format("on each of {} nodes", group.nodes)});
+    starts.push_back(
+        {fmt::format("torc worker {} --group {}{}{}", store, kGroup,
+                     binding_flags(binding.first, binding.second), resource_flags(group.named)),
+         fmt::format("on each of {} nodes", group.nodes)});
   }
   return starts;
 }

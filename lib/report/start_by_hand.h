@@ -1,6 +1,6 @@
 // The commands by which people start workers themselves, without a batch script, for jobs that need
-// more than `torc run` has by itself: named resources, which a worker is told of, and several nodes,
-// which only workers of a group have together. Pure.
+// more than `torc run` has by itself: named resources, which a worker is told of, and several
+// nodes, which only workers of a group have together. Pure.
 #pragma once
 
 #include <cstdint>

@@ -22,8 +22,9 @@ TEST(StartByHand, what_needs_nothing_that_is_told_runs_with_torc_run) {
 }
 
 TEST(StartByHand, named_resources_are_declared_so_that_all_jobs_of_one_node_have_enough) {
-  EXPECT_EQ(said({needing(1, {{"fpga", 2000}}), needing(1, {{"fpga", 1000}, {"tape", kAllThereIs}})}),
-            "torc run s.torc --resource fpga=2 --resource tape=1 (where there is that)");
+  EXPECT_EQ(
+      said({needing(1, {{"fpga", 2000}}), needing(1, {{"fpga", 1000}, {"tape", kAllThereIs}})}),
+      "torc run s.torc --resource fpga=2 --resource tape=1 (where there is that)");
 }
 
 TEST(StartByHand, jobs_of_several_nodes_need_workers_of_a_group_that_serve_them) {

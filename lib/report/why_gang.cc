@@ -42,11 +42,10 @@ std::optional<GangReason> why_gang_waits(const claim::Reader& reader,
   const std::uint32_t needs = job_class.need.nodes;
   const std::string what = fmt::format("It needs {} whole nodes of one group of workers", needs);
   if (groups->empty()) {
-    return GangReason{
-        {"nodes", what + ", and no worker belongs to a group.",
-         fmt::format("{}, or submit an allocation of {} nodes",
-                     say(hand_starts(store, {job_class})), needs)},
-        false};
+    return GangReason{{"nodes", what + ", and no worker belongs to a group.",
+                       fmt::format("{}, or submit an allocation of {} nodes",
+                                   say(hand_starts(store, {job_class})), needs)},
+                      false};
   }
   std::stable_sort(groups->begin(), groups->end(), [](const auto& a, const auto& b) {
     return std::pair(a.fitting, a.free) > std::pair(b.fitting, b.free);

@@ -99,7 +99,8 @@ std::string settings_for(const claim::JobClass& job_class, const claim::Offer& h
     if (!kind.shared || kind.get(total) >= kind.get(job_class.need)) continue;
     std::uint64_t most = kind.get(total);
     if (kind.measure == Measure::bytes) most -= most % mebibytes(1).value;
-    if (most < std::max<std::uint64_t>(kind.least, kind.measure == Measure::bytes ? 1 : 0)) return "";
+    if (most < std::max<std::uint64_t>(kind.least, kind.measure == Measure::bytes ? 1 : 0))
+      return "";
     for (std::uint32_t a = 0; a < less.alternatives(); ++a) kind.put(less.need_of(a), most);
     settings += ' ' + setting_of(kind, most);
   }
@@ -140,15 +141,13 @@ std::string remedy_without_worker(const workflow::Context& context, const Situat
   if (lacks.empty()) return start.how;
   const std::string settings = settings_for(job_class, here);
   const bool wide = job_class.need.nodes > 1;
-  return fmt::format("this machine could not take it: {}. {}{}",
-                     lacks,
-                     settings.empty()
-                         ? "Start where there is more: "
-                         : fmt::format("Let it need less: torc set {} {}{}, or start where there is "
-                                       "more: ",
-                                       store, job, settings),
-                     wide ? start.how
-                          : fmt::format("torc worker {}{}", store, worker_flags(job_class)));
+  return fmt::format(
+      "this machine could not take it: {}. {}{}", lacks,
+      settings.empty() ? "Start where there is more: "
+                       : fmt::format("Let it need less: torc set {} {}{}, or start where there is "
+                                     "more: ",
+                                     store, job, settings),
+      wide ? start.how : fmt::format("torc worker {}{}", store, worker_flags(job_class)));
 }
 
 }  // namespace torc::report

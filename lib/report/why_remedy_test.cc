@@ -55,10 +55,11 @@ TEST_F(WhyHere, this_machine_is_recommended_only_for_what_it_can_run) {
   const std::string fact = "this machine could not take it: it needs 1000000 CPUs, and there are ";
   ASSERT_TRUE(remedy.starts_with(fact)) << remedy;
   const std::string here = remedy.substr(fact.size(), remedy.find('.') - fact.size());
-  EXPECT_EQ(remedy.substr(remedy.find(". ") + 2),
-            fmt::format("Let it need less: torc set s.torc a cpus={}, or start where there is more: "
-                        "torc worker s.torc",
-                        here));
+  EXPECT_EQ(
+      remedy.substr(remedy.find(". ") + 2),
+      fmt::format("Let it need less: torc set s.torc a cpus={}, or start where there is more: "
+                  "torc worker s.torc",
+                  here));
 }
 
 TEST_F(WhyHere, the_command_has_what_a_worker_must_be_told_for_the_job) {

@@ -199,8 +199,7 @@ void WorkerInquiry::mismatches_of(const claim::JobClass& job_class,
       if (stock.thousandths > most_of_it.thousandths) most_of_it = stock;
     }
     const bool gpus = a.name == kGpus;
-    const std::string start_one =
-        gpus ? "where there are GPUs" : std::string("that has it");
+    const std::string start_one = gpus ? "where there are GPUs" : std::string("that has it");
     std::string text;
     if (most_of_it.thousandths == 0) {
       text = fmt::format("it needs {} '{}', and no living worker has any",

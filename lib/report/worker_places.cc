@@ -59,7 +59,8 @@ std::string say_kinds(const std::vector<const claim::Worker*>& workers) {
     std::string who;
     for (std::size_t n = 0; n < of_it.size() && n < kMostOfAKind; ++n)
       who += (n == 0 ? "" : ", ") + say_one(*of_it[n]);
-    if (of_it.size() > kMostOfAKind) who += fmt::format(" and {} more", of_it.size() - kMostOfAKind);
+    if (of_it.size() > kMostOfAKind)
+      who += fmt::format(" and {} more", of_it.size() - kMostOfAKind);
     text += fmt::format("{} {}: {}\n", of_it.size() == 1 ? "worker" : "workers", who, kind);
   }
   if (kinds.size() > kMostKinds)

@@ -1,5 +1,5 @@
-// What workers are beside their CPUs: their groups and names of nodes, the jobs that they serve, the
-// named resources that they have. Pure.
+// What workers are beside their CPUs: their groups and names of nodes, the jobs that they serve,
+// the named resources that they have. Pure.
 #pragma once
 
 #include <string>

@@ -327,7 +327,8 @@ void print_remedies(const App& app, const Picture& picture, const std::string& s
     if (is_told && !u.allocation) unserved.push_back(u.job_class);
   }
   if (!unserved.empty() && picture.situation.anybody_at_work())
-    say(app.out, "\nstart workers for them: {}\n", report::say(report::hand_starts(store, unserved)));
+    say(app.out, "\nstart workers for them: {}\n",
+        report::say(report::hand_starts(store, unserved)));
   std::chrono::seconds least{0};
   for (const Unserved& u : picture.unserved) {
     if ((u.lacks & claim::mismatch::kTime) == 0 || u.allocation) continue;

@@ -70,7 +70,8 @@ void mark_refused(const App& app, const SlurmAnswers& slurm) {
 }
 
 // Of all jobs, also of those that have to wait for others.
-std::vector<report::HandStart> starts_of(const workflow::MadeStore& made, const std::string& store) {
+std::vector<report::HandStart> starts_of(const workflow::MadeStore& made,
+                                         const std::string& store) {
   std::vector<claim::JobClass> classes;
   const auto read = [&](const claim::Reader& reader) -> Result<void> {
     classes.clear();

@@ -63,14 +63,16 @@ void announce(const App& app, const worker::WorkerSetup& setup, const Path& stor
   say(app.out, "{} worker on {} for {}: {} CPU(s) ({}), {} ({}), {} GPU(s){}{}{}\n",
       show_time(app.clock.wall_now()), m.host, store.string(), m.cpus, m.cpus_from,
       show_bytes(m.memory), m.memory_from, m.gpus.size(),
-      setup.allocation.empty() ? "" : ", allocation " + setup.allocation, show_end(setup), show_kind(setup));
+      setup.allocation.empty() ? "" : ", allocation " + setup.allocation, show_end(setup),
+      show_kind(setup));
   std::fflush(app.out);
 }
 
 void tell_end(const App& app, const worker::WorkerSummary& summary) {
   say(app.out, "{} worker {} leaves: {}; {} completed, {} failed{}\n",
-      show_time(app.clock.wall_now()), summary.epoch, words_of(summary.end).sentence,
-      summary.completed, summary.failed,
+      show_time(app.clock.wall_now()), summary.epoch,
+      summary.failure ? "its store is gone" : words_of(summary.end).sentence, summary.completed,
+      summary.failed,
       summary.given_back == 0 ? "" : fmt::format(", {} given back", summary.given_back));
   for (const std::string& line : summary.mismatches) say(app.out, "  {}\n", line);
   if (const std::string left = report::show_left(summary.workflow); !left.empty())
