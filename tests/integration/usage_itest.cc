@@ -55,8 +55,8 @@ TEST(Usage, quantities_without_a_unit_are_refused_as_in_a_workflow_file) {
   expect_usage(here, {"exec", "--timeout", "9", "-c", "true", "x"}, {"a duration without a unit"});
   expect_usage(here, {"init", "wf.yaml", "--retention", "5"}, {"a duration without a unit"});
   expect_usage(here, {"doctor", "--two-node", "--wait", "5"}, {"a duration without a unit"});
-  expect_usage(here, {"history", "--since", "5"}, {"neither a duration nor a time"});
   ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
+  expect_usage(here, {"history", "--since", "5"}, {"neither a duration nor a time"});
   expect_usage(here, {"set", "--all", "runtime=30"}, {"'30' is a duration without a unit", forms});
   expect_usage(here, {"set", "--all", "memory=8"}, {"'8' without a unit is 8 bytes", "8m or 8g"});
   here.write("bare.yaml", "name: w\njobs:\n  - {name: a, command: x, memory: 8, runtime: 30}\n");
