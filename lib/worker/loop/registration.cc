@@ -137,10 +137,9 @@ std::unique_ptr<UdpBell> open_bell(const WorkerSetup& setup, const store::Store&
     return nullptr;
   }
   std::unique_ptr<UdpBell> bell = *std::move(opened);
-  // Nobody else could work on it where this host has nothing but loopback, and who names a loopback
-  // address means it.
-  const bool is_meant = !setup.bell_interface.empty() || !has_other_than_loopback();
-  if (expected && !is_meant && std::ranges::all_of(bell->place().addresses, is_loopback)) {
+  // Where this host has nothing but loopback there are no others.
+  const bool is_alone = setup.bell_interface.empty() && !has_other_than_loopback();
+  if (expected && !is_alone && std::ranges::all_of(bell->place().addresses, is_loopback)) {
     notice(
         "workers on other hosts cannot ring it: its bell is on a loopback address alone; name "
         "an interface or an address with --bell-interface");
