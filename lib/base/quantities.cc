@@ -34,8 +34,7 @@ std::string lower(std::string_view text) {
 }
 
 constexpr std::string_view kMemoryForms = "write it like 512k, 100m, 2g or 1t";
-constexpr std::string_view kDurationForms = "write it like 90s, 30m, 4h, 1h30m, PT30M or 1:30:00";
-constexpr std::string_view kSpecForms =
+constexpr std::string_view kDurationForms =
     "write it like PT30M, P1DT12H, 30m, 1h30m, 1:30:00 or 2-12:00:00";
 constexpr std::string_view kWalltimeForms =
     "write it like 30 (minutes), 01:30:00 (hours:minutes:seconds) or 2-00:00:00 (with days)";
@@ -82,13 +81,13 @@ constexpr std::array<Unit, 5> kUnits = {{{'w', false, 7 * kDay},
                                          {'m', true, kMinute},
                                          {'s', true, 1}}};
 
-// The seconds of "1h30m": units in any order; a number alone is of seconds. None: not of that form.
+// The seconds of "1h30m": units in any order. None: not of that form.
 std::optional<double> sum_of_units(std::string_view rest) {
   double total = 0;
   for (bool any = false; !any || !rest.empty(); any = true) {
     const std::string_view number = take_number(rest);
     if (number.empty() || number.find('.') != std::string_view::npos) return {};
-    if (rest.empty()) return any ? std::nullopt : std::optional(value_of(number));
+    if (rest.empty()) return {};
     const auto* const unit = std::ranges::find(kUnits, rest[0], &Unit::letter);
     if (unit == kUnits.end()) return {};
     total += value_of(number) * static_cast<double>(unit->length);
@@ -158,6 +157,31 @@ Result<seconds> positive(double amount, std::string_view text, std::string_view 
   return bounded(amount, text, forms);
 }
 
+// The seconds of all forms whose unit is not left to guess.
+Result<double> duration_of(std::string_view text) {
+  const std::string form = lower(text);
+  if (form.starts_with('p')) {
+    const std::string_view iso = std::string_view(form).substr(1);
+    if (has_months_or_years(iso)) {
+      return invalid(fmt::format("{}: months and years have no fixed length", quoted(text)),
+                     "write days, as in P30D; minutes stand behind a T, as in PT30M");
+    }
+    const std::optional<double> total = sum_of_iso_units(iso);
+    if (!total) return wrong(text, "is no duration", kDurationForms);
+    return *total;
+  }
+  if (!form.empty() && form.find_first_not_of("0123456789.") == std::string::npos)
+    return wrong(text, "is a duration without a unit", kDurationForms);
+  if (const std::optional<double> total = sum_of_units(form)) return *total;
+  const auto colons = std::count(form.begin(), form.end(), ':');
+  const std::optional<double> total = clock_seconds(form);
+  if (total && colons == 1 && form.find('-') == std::string::npos)
+    return wrong(text, "may be minutes or hours", kDurationForms);
+  // A clock of zeros is what Slurm takes for no limit.
+  if (!total || *total == 0) return wrong(text, "is no duration", kDurationForms);
+  return *total;
+}
+
 bool is_unlimited(std::string_view text) {
   const std::string word = lower(text);
   return word == "unlimited" || word == "infinite";
@@ -223,6 +247,13 @@ Result<ByteCount> parse_bytes(std::string_view text) {
 
 Result<ByteCount> parse_memory(std::string_view text) {
   TORC_ASSIGN(const ByteCount bytes, parse_bytes(text));
+  const bool has_unit = text.find_first_not_of("0123456789. ") != std::string_view::npos;
+  const bool is_zero = text.find_first_not_of("0.") == std::string_view::npos;
+  if (!has_unit && !is_zero && bytes < mebibytes(1)) {
+    return invalid(
+        fmt::format("{} without a unit is {} bytes", quoted(text), bytes.value),
+        fmt::format("write {0}m or {0}g, or {0}b where bytes are meant", printable(text)));
+  }
   if (bytes.value == 0) return wrong(text, "is no memory at all", kMemoryForms);
   return bytes;
 }
@@ -236,41 +267,14 @@ std::optional<ByteCount> parse_slurm_memory(std::string_view mem) {
 }
 
 Result<seconds> parse_duration(std::string_view text) {
-  const std::string form = lower(text);
-  std::optional<double> total = sum_of_units(form.starts_with("pt") ? form.substr(2) : form);
-  if (!total && form.starts_with('p') && !has_months_or_years(form.substr(1)))
-    total = sum_of_iso_units(std::string_view(form).substr(1));
-  if (!total) {
-    total = clock_seconds(form);
-    if (total == 0) total.reset();  // what Slurm takes for no limit
-  }
-  if (!total) return wrong(text, "is no duration", kDurationForms);
-  return bounded(*total, text, kDurationForms);
+  if (text == "0") return seconds(0);
+  TORC_ASSIGN(const double total, duration_of(text));
+  return bounded(total, text, kDurationForms);
 }
 
 Result<seconds> parse_spec_duration(std::string_view text) {
-  const std::string form = lower(text);
-  if (form.starts_with('p')) {
-    const std::string_view iso = std::string_view(form).substr(1);
-    if (has_months_or_years(iso)) {
-      return invalid(fmt::format("{}: months and years have no fixed length", quoted(text)),
-                     "write days, as in P30D; minutes stand behind a T, as in PT30M");
-    }
-    const std::optional<double> total = sum_of_iso_units(iso);
-    if (!total) return wrong(text, "is no duration", kSpecForms);
-    return positive(*total, text, kSpecForms);
-  }
-  if (!form.empty() && form.find_first_not_of("0123456789.") == std::string::npos)
-    return wrong(text, "is a duration without a unit", kSpecForms);
-  std::optional<double> total = sum_of_units(form);
-  if (!total) {
-    const auto colons = std::count(form.begin(), form.end(), ':');
-    if (colons == 1 && form.find('-') == std::string::npos && clock_seconds(form))
-      return wrong(text, "may be minutes or hours", kSpecForms);
-    total = clock_seconds(form);
-  }
-  if (!total) return wrong(text, "is no duration", kSpecForms);
-  return positive(*total, text, kSpecForms);
+  TORC_ASSIGN(const double total, duration_of(text));
+  return positive(total, text, kDurationForms);
 }
 
 Result<std::optional<seconds>> parse_walltime(std::string_view text) {

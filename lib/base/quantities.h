@@ -25,17 +25,18 @@ namespace torc {
 
 // 512k, 100m, 2g, 1t, 2GiB, 1.5g, 4096 (bytes). k is 1024, as everywhere in Slurm. At most 1 EiB.
 [[nodiscard]] Result<ByteCount> parse_bytes(std::string_view text);
-// The same, but more than nothing.
+// Of a job or a worker, in a file or a flag: the same, but more than nothing, and a number without
+// a unit only from 1 MiB on: `8` is hardly ever meant as bytes.
 [[nodiscard]] Result<ByteCount> parse_memory(std::string_view text);
 // What `sbatch --mem` takes, of one node; without a unit MiB. None: not given, or 0, which means
 // all of the node's.
 [[nodiscard]] std::optional<ByteCount> parse_slurm_memory(std::string_view mem);
 
-// A flag: 90 and 90s, 30m, 4h, 2d, 1h30m; PT30M, P1DT12H, P2W; 1:30:00 and 2-12:00:00.
-// Perhaps nothing, at most 3650 days, in whole seconds (rounded up), as are all below.
+// A flag: 90s, 30m, 4h, 2d, 1h30m; PT30M, P1DT12H, P2W; 1:30:00 and 2-12:00:00. None of those whose
+// unit is left to guess, a number alone and 30:00, but for 0. Perhaps nothing, at most 3650 days,
+// in whole seconds (rounded up), as are all below.
 [[nodiscard]] Result<std::chrono::seconds> parse_duration(std::string_view text);
-// In a workflow file, the same forms but for those whose unit is left to guess: a number alone, and
-// 30:00. More than nothing.
+// In a workflow file and of `torc set`: the same, and more than nothing.
 [[nodiscard]] Result<std::chrono::seconds> parse_spec_duration(std::string_view text);
 // What `sbatch --time` takes: minutes, minutes:seconds, hours:minutes:seconds, days-hours,
 // days-hours:minutes, days-hours:minutes:seconds; none for UNLIMITED and INFINITE. More than

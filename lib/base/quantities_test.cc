@@ -32,8 +32,8 @@ constexpr Case kCases[] = {
     // text, bytes, duration, spec, walltime, limit
     {"", kNo, kNo, kNo, kNo, kNo},
     {"0", 0, 0, kNo, kNo, kNone},
-    {"90", 90, 90, kNo, 5400, 5400},
-    {"4096", 4096, 4096, kNo, 4096 * 60, 4096 * 60},
+    {"90", 90, kNo, kNo, 5400, 5400},
+    {"4096", 4096, kNo, kNo, 4096 * 60, 4096 * 60},
     {"9007199254740993", 9007199254740993, kNo, kNo, kNo, kNo},
     {"1152921504606846976", 1LL << 60, kNo, kNo, kNo, kNo},
     {"1152921504606848000", kNo, kNo, kNo, kNo, kNo},
@@ -102,13 +102,12 @@ constexpr Case kCases[] = {
     {"P1DT", kNo, kNo, kNo, kNo, kNo},
     {"P-1D", kNo, kNo, kNo, kNo, kNo},
     {"PT1H ", kNo, kNo, kNo, kNo, kNo},
-    // A flag takes the units in any order, and each as often as it is written.
-    {"PT1", kNo, 1, kNo, kNo, kNo},
-    {"PT1D", kNo, kDay, kNo, kNo, kNo},
-    {"PT1M1H", kNo, 3660, kNo, kNo, kNo},
-    {"PT1H1H", kNo, 2 * kHour, kNo, kNo, kNo},
+    {"PT1", kNo, kNo, kNo, kNo, kNo},
+    {"PT1D", kNo, kNo, kNo, kNo, kNo},
+    {"PT1M1H", kNo, kNo, kNo, kNo, kNo},
+    {"PT1H1H", kNo, kNo, kNo, kNo, kNo},
     // Slurm's times.
-    {"1:30", kNo, 90, kNo, 90, 90},
+    {"1:30", kNo, kNo, kNo, 90, 90},
     {"01:30:00", kNo, 5400, 5400, 5400, 5400},
     {"00:00:00", kNo, kNo, kNo, kNo, kNone},
     {"0-0", kNo, kNo, kNo, kNo, kNone},
@@ -153,7 +152,10 @@ std::int64_t outcome(const Result<T>& parsed) {
 TEST(Quantities, are_read_as_the_table_says) {
   for (const Case& c : kCases) {
     EXPECT_EQ(outcome(parse_bytes(c.text)), c.bytes) << c.text;
-    EXPECT_EQ(outcome(parse_memory(c.text)), c.bytes == 0 ? kNo : c.bytes) << c.text;
+    const bool has_unit =
+        std::string_view(c.text).find_first_of("bBkKmMgGtTpP") != std::string::npos;
+    const bool is_memory = has_unit ? c.bytes > 0 : c.bytes >= kMiB;
+    EXPECT_EQ(outcome(parse_memory(c.text)), is_memory ? c.bytes : kNo) << c.text;
     EXPECT_EQ(outcome(parse_duration(c.text)), c.duration) << c.text;
     EXPECT_EQ(outcome(parse_spec_duration(c.text)), c.spec) << c.text;
     EXPECT_EQ(outcome(parse_walltime(c.text)), c.walltime) << c.text;
@@ -170,6 +172,9 @@ TEST(Quantities, slurms_memory_is_of_mib_without_a_unit_and_0_is_all_of_a_node) 
 TEST(Quantities, a_refusal_says_what_is_wrong_and_what_to_write) {
   EXPECT_EQ(parse_bytes("12x").error().what, "'12x' is no amount of memory");
   EXPECT_EQ(parse_memory("0").error().what, "'0' is no memory at all");
+  EXPECT_EQ(parse_memory("8").error().what, "'8' without a unit is 8 bytes");
+  EXPECT_EQ(parse_memory("8").error().remedy, "write 8m or 8g, or 8b where bytes are meant");
+  EXPECT_EQ(parse_memory("0.5").error().what, "'0.5' without a unit is 0 bytes");
   EXPECT_EQ(parse_bytes("5000p").error().what, "'5000p' is more than 1 EiB");
   EXPECT_EQ(parse_duration("3651d").error().what, "'3651d' is longer than 3650 days");
   EXPECT_EQ(parse_duration("\nsoon").error().what, "'\\nsoon' is no duration");
@@ -177,6 +182,16 @@ TEST(Quantities, a_refusal_says_what_is_wrong_and_what_to_write) {
             "'P1Y': months and years have no fixed length");
   EXPECT_EQ(parse_walltime("8h").error().what, "'8h' is no time limit of Slurm");
   EXPECT_EQ(parse_bytes("12x").error().remedy, "write it like 512k, 100m, 2g or 1t");
+}
+
+TEST(Quantities, a_flag_is_refused_for_what_a_file_is_refused_for) {
+  for (const char* text : {"30", "1.5", "30:00", "P1Y", "soon", "", "00:00:00", "3651d"}) {
+    ASSERT_FALSE(parse_duration(text).ok()) << text;
+    EXPECT_EQ(parse_duration(text).error().text(), parse_spec_duration(text).error().text())
+        << text;
+  }
+  EXPECT_EQ(parse_duration("30").error().what, "'30' is a duration without a unit");
+  EXPECT_EQ(parse_duration("30:00").error().what, "'30:00' may be minutes or hours");
 }
 
 TEST(Number, a_leading_zero_makes_it_a_name) {

@@ -19,7 +19,8 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr std::size_t kShownStages = 40;
-constexpr std::size_t kShownParts = 8;  // of a stage
+constexpr std::size_t kShownParts = 12;  // of a stage
+constexpr std::size_t kFewParts = 4;
 constexpr std::size_t kShownPath = 12;  // jobs of the critical path
 
 double hours(std::chrono::seconds s) {
@@ -100,8 +101,8 @@ std::string stages_text(const PlanReport& plan, const workflow::LoadedSpec& load
                      {"label"}});
   for (std::size_t s = 0; s < std::min(plan.stages.size(), kShownStages); ++s) {
     const std::vector<StagePart>& parts = plan.stages[s].parts;
-    // Never a line that says that one line is left out.
-    const std::size_t shown = parts.size() <= kShownParts + 1 ? parts.size() : kShownParts;
+    // Never a line that says that a few lines are left out.
+    const std::size_t shown = parts.size() <= kShownParts + kFewParts ? parts.size() : kShownParts;
     for (std::size_t p = 0; p < shown; ++p) {
       const spec::ExpandedEntry& entry = entry_at(loaded, parts[p].entry);
       table.add({p == 0 ? std::to_string(s + 1) : "", show_count(parts[p].jobs),
@@ -112,8 +113,9 @@ std::string stages_text(const PlanReport& plan, const workflow::LoadedSpec& load
     if (parts.size() > shown) {
       std::uint64_t rest = 0;
       for (std::size_t p = shown; p < parts.size(); ++p) rest += parts[p].jobs;
-      table.add({"", show_count(rest), fmt::format("({} more entries)", parts.size() - shown), "",
-                 "", ""});
+      table.add({"", show_count(rest),
+                 fmt::format("({} more entries; --json has all)", parts.size() - shown), "", "",
+                 ""});
     }
   }
   std::string out = table.text();

@@ -16,6 +16,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
+constexpr std::uint64_t kNamedAbsent = 10;  // that are told by name
 constexpr const char* kProfile = "https://w3id.org/ro/wfrun/process/0.5";
 constexpr const char* kCrate = "https://w3id.org/ro/crate/1.1";
 constexpr const char* kMetadata = "ro-crate-metadata.json";
@@ -106,6 +107,7 @@ std::string RoCrate::file(const CrateFile& f) {
     }
     if (!about.empty()) entity["description"] = about;
   } else {
+    if (++absent_ <= kNamedAbsent) first_absent_.push_back(f.path);
     entity["description"] = f.is_known ? "It was not there when this crate was made."
                                        : "It could not be looked at when this crate was made.";
   }

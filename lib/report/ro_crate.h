@@ -65,7 +65,11 @@ class RoCrate {
   // After the last one.
   void finish();
   [[nodiscard]] std::uint64_t runs() const { return actions_.size(); }
-  [[nodiscard]] std::uint64_t files() const { return files_.size(); }
+  // That are there.
+  [[nodiscard]] std::uint64_t files() const { return files_.size() - absent_; }
+  // That jobs have, and that were not there or could not be looked at; and the first of them.
+  [[nodiscard]] std::uint64_t absent() const { return absent_; }
+  [[nodiscard]] const std::vector<std::string>& first_absent() const { return first_absent_; }
 
  private:
   void write(const nlohmann::ordered_json& entity);
@@ -78,6 +82,8 @@ class RoCrate {
   Sink sink_;
   bool any_ = false;
   std::vector<std::string> actions_;
+  std::uint64_t absent_ = 0;
+  std::vector<std::string> first_absent_;
   std::map<std::string, std::string> files_, entries_, hosts_, users_;  // ids by names
 };
 

@@ -11,6 +11,7 @@
 #include "lib/base/text/quote.h"
 #include "lib/claim/rules/lease.h"
 #include "lib/report/prospect.h"
+#include "lib/report/start_by_hand.h"
 #include "lib/workflow/plan/batch_scripts.h"
 #include "lib/workflow/plan/slurm_question.h"
 
@@ -104,7 +105,7 @@ bool is_of(const ShownAllocation& a, const std::string& scheduler) {
 Start how_to_start(const workflow::Context& context, const Situation& situation,
                    const std::string& store, const std::vector<claim::JobClass>& classes) {
   if (situation.scripts.empty() || !workflow::can_ask_slurm(context))
-    return {Start::By::run, "torc run " + store};
+    return {Start::By::run, say(hand_starts(store, classes))};
   std::vector<std::pair<int, const SubmitScript*>> fitting;  // doubts
   std::string lacks;
   for (const SubmitScript& one : situation.scripts) {
@@ -140,7 +141,9 @@ Start how_to_start(const workflow::Context& context, const Situation& situation,
 
 std::string say_place(const claim::Worker& worker) {
   const claim::WorkerInfo& i = worker.info;
-  return fmt::format("worker {} on {}{}", claim::raw(worker.epoch), printable(i.host),
+  const bool is_named = i.allocation.empty() && !i.node_name.empty() && i.node_name != i.host;
+  return fmt::format("worker {} on {}{}{}", claim::raw(worker.epoch), printable(i.host),
+                     is_named ? fmt::format(" (node {})", printable(i.node_name)) : "",
                      i.allocation.empty() ? "" : ", allocation " + printable(i.allocation));
 }
 

@@ -8,6 +8,7 @@
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/gangs.h"
+#include "lib/report/start_by_hand.h"
 
 namespace torc::report {
 namespace {
@@ -34,18 +35,17 @@ std::string say(const claim::GroupNodes& g, JobId id) {
 }  // namespace
 
 std::optional<GangReason> why_gang_waits(const claim::Reader& reader,
-                                         const claim::JobClass& job_class, JobId id, WallTime now) {
+                                         const claim::JobClass& job_class, JobId id, WallTime now,
+                                         const std::string& store) {
   auto groups = claim::groups_for(reader, job_class, now);
   if (!groups.ok()) return std::nullopt;
   const std::uint32_t needs = job_class.need.nodes;
   const std::string what = fmt::format("It needs {} whole nodes of one group of workers", needs);
   if (groups->empty()) {
-    return GangReason{
-        {"nodes", what + ", and no worker belongs to a group.",
-         fmt::format("start {} workers with the same --group, each on its node, or submit an "
-                     "allocation of {} nodes",
-                     needs, needs)},
-        false};
+    return GangReason{{"nodes", what + ", and no worker belongs to a group.",
+                       fmt::format("{}, or submit an allocation of {} nodes",
+                                   say(hand_starts(store, {job_class})), needs)},
+                      false};
   }
   std::stable_sort(groups->begin(), groups->end(), [](const auto& a, const auto& b) {
     return std::pair(a.fitting, a.free) > std::pair(b.fitting, b.free);
@@ -68,9 +68,11 @@ std::optional<GangReason> why_gang_waits(const claim::Reader& reader,
          std::move(text) + " Its workers wait ten minutes for others that join it, or as long as "
                            "--idle-timeout says.",
          fmt::format(
-             "start {} more worker(s) like that with --group {}, or submit an allocation of "
-             "{} nodes",
-             needs - largest.fitting, shell_word(largest.group), needs)},
+             "torc worker {} --group {}{} (on {} more), or submit an allocation of {} nodes", store,
+             shell_word(largest.group), worker_flags(job_class),
+             needs - largest.fitting == 1 ? "one node"
+                                          : fmt::format("{} nodes", needs - largest.fitting),
+             needs)},
         false};
   }
   std::string text = what + " at the same time.";

@@ -17,11 +17,12 @@ struct GangReason {
   Reason reason;
   bool could = false;  // some group has nodes enough: it is a matter of time
 };
-// Of job `id` of a class that needs several nodes, where there are workers. nullopt: the records of
+// Of job `id` of a class that needs several nodes, where there are workers. `store`: as a word of
+// commands. nullopt: the records of
 // the groups cannot be read.
 [[nodiscard]] std::optional<GangReason> why_gang_waits(const claim::Reader& reader,
                                                        const claim::JobClass& job_class, JobId id,
-                                                       WallTime now);
+                                                       WallTime now, const std::string& store);
 // Of a job of one node that all of `idle` could take: all of them keep their nodes for another one.
 // nullopt: they do not.
 [[nodiscard]] std::optional<Reason> why_kept_from(const claim::Reader& reader,

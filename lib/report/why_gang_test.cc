@@ -13,7 +13,8 @@ using std::chrono::seconds;
 class WhyGang : public ::testing::Test {
  protected:
   GangReason why() {
-    const auto found = why_gang_waits(wf.tx, claim::read_class(wf.tx, 0), JobId{1}, claim::kNoon);
+    const auto found =
+        why_gang_waits(wf.tx, claim::read_class(wf.tx, 0), JobId{1}, claim::kNoon, "wf.torc");
     EXPECT_TRUE(found.has_value());
     return found.value_or(GangReason{});
   }
@@ -35,8 +36,9 @@ TEST_F(WhyGang, names_the_largest_group_where_none_is_large_enough) {
   (void)wf.join_all("large", 2);
   EXPECT_FALSE(why().could);
   expect("the largest, 'large', has 2 of its 2");
-  EXPECT_NE(why().reason.remedy.find("start 1 more worker(s) like that with --group large"),
-            std::string::npos)
+  EXPECT_NE(
+      why().reason.remedy.find("torc worker wf.torc --group large (on one node more), or submit"),
+      std::string::npos)
       << why().reason.remedy;
   expect("wait ten minutes for others that join");
 }

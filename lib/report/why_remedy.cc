@@ -10,6 +10,7 @@
 #include "lib/claim/rules/worker.h"
 #include "lib/exec/machine/machine.h"
 #include "lib/report/situation_text.h"
+#include "lib/report/start_by_hand.h"
 
 namespace torc::report {
 namespace {
@@ -71,20 +72,39 @@ std::string lacks_of(const claim::JobClass& job_class, const claim::Offer& here)
   const auto add = [&](std::uint8_t what, const std::string& why) {
     if ((lacks & what) != 0) text += (text.empty() ? "it needs " : "; ") + why;
   };
-  add(mismatch::kNodes, fmt::format("{} nodes, and a worker has one", need.nodes));
   const Resources total = claim::total_of(here);
   for (const ResourceKind& kind : kResourceKinds) {
     if (!kind.shared) continue;
     add(mismatch::of(kind), fmt::format("{}, and there are {}", show_amount(kind, kind.get(need)),
                                         show_number(kind, kind.get(total))));
   }
-  std::string named = claim::say_lacking(need, total);
+  // What a worker finds; the rest it is told.
+  claim::Requirement found = need;
+  std::erase_if(found.named, [](const Amount& a) { return !is_gpu(a.name); });
+  std::string named = claim::say_lacking(found, total);
   if (named.starts_with("it needs ")) named.erase(0, 9);
-  add(mismatch::kNamed, named);
+  if (!named.empty()) add(mismatch::kNamed, named);
   add(mismatch::kTime,
       fmt::format("{}, and {} are left", show_duration(least_time(need)),
                   show_duration(here.remaining.value_or(std::chrono::seconds(0)))));
   return text;
+}
+
+// " cpus=2 memory=3072m": what it may need at most to run here. Empty: that would not do.
+std::string settings_for(const claim::JobClass& job_class, const claim::Offer& here) {
+  const Resources total = claim::total_of(here);
+  std::string settings;
+  claim::JobClass less = job_class;
+  for (const ResourceKind& kind : kResourceKinds) {
+    if (!kind.shared || kind.get(total) >= kind.get(job_class.need)) continue;
+    std::uint64_t most = kind.get(total);
+    if (kind.measure == Measure::bytes) most -= most % mebibytes(1).value;
+    if (most < std::max<std::uint64_t>(kind.least, kind.measure == Measure::bytes ? 1 : 0))
+      return "";
+    for (std::uint32_t a = 0; a < less.alternatives(); ++a) kind.put(less.need_of(a), most);
+    settings += ' ' + setting_of(kind, most);
+  }
+  return lacks_of(less, here).empty() ? settings : "";
 }
 
 }  // namespace
@@ -116,14 +136,18 @@ std::string remedy_without_worker(const workflow::Context& context, const Situat
                                   const std::string& job) {
   const Start start = how_to_start(context, situation, store, {job_class});
   if (start.by != Start::By::run) return start.how;
-  const std::string lacks =
-      lacks_of(job_class, claim::whole_offer(worker_here(context), context.clock.wall_now()));
+  const claim::Offer here = claim::whole_offer(worker_here(context), context.clock.wall_now());
+  const std::string lacks = lacks_of(job_class, here);
   if (lacks.empty()) return start.how;
+  const std::string settings = settings_for(job_class, here);
+  const bool wide = job_class.need.nodes > 1;
   return fmt::format(
-      "torc run on this machine would not take it: {}. Let it need less: torc set {} {} …, or "
-      "start "
-      "where there is more: torc worker {}",
-      lacks, store, job, store);
+      "this machine could not take it: {}. {}{}", lacks,
+      settings.empty() ? "Start where there is more: "
+                       : fmt::format("Let it need less: torc set {} {}{}, or start where there is "
+                                     "more: ",
+                                     store, job, settings),
+      wide ? start.how : fmt::format("torc worker {}{}", store, worker_flags(job_class)));
 }
 
 }  // namespace torc::report

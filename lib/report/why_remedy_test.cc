@@ -1,5 +1,6 @@
 #include "lib/report/why_remedy.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "lib/worker/loop/session_fixture.h"
@@ -51,9 +52,29 @@ TEST_F(WhyHere, this_machine_is_recommended_only_for_what_it_can_run) {
   EXPECT_EQ(remedy_without_worker(context_, {}, job, "s.torc", "a"), "torc run s.torc");
   job.need.cpus = 1'000'000;
   const std::string remedy = remedy_without_worker(context_, {}, job, "s.torc", "a");
-  EXPECT_TRUE(
-      remedy.starts_with("torc run on this machine would not take it: it needs 1000000 CPUs"))
-      << remedy;
+  const std::string fact = "this machine could not take it: it needs 1000000 CPUs, and there are ";
+  ASSERT_TRUE(remedy.starts_with(fact)) << remedy;
+  const std::string here = remedy.substr(fact.size(), remedy.find('.') - fact.size());
+  EXPECT_EQ(
+      remedy.substr(remedy.find(". ") + 2),
+      fmt::format("Let it need less: torc set s.torc a cpus={}, or start where there is more: "
+                  "torc worker s.torc",
+                  here));
+}
+
+TEST_F(WhyHere, the_command_has_what_a_worker_must_be_told_for_the_job) {
+  claim::JobClass job;
+  job.need.nodes = 2;
+  job.need.named = {{"fpga", 2000}};
+  job.labels = "ssd";
+  EXPECT_EQ(remedy_without_worker(context_, {}, job, "s.torc", "a"),
+            "torc worker s.torc --group nodes --label ssd --resource fpga=2 (on each of 2 nodes)");
+  job.need.nodes = 1;
+  EXPECT_EQ(remedy_without_worker(context_, {}, job, "s.torc", "a"),
+            "torc run s.torc --resource fpga=2 (where there is that)");
+  job.need.cpus = 1'000'000;
+  const std::string remedy = remedy_without_worker(context_, {}, job, "s.torc", "a");
+  EXPECT_TRUE(remedy.ends_with("torc worker s.torc --label ssd --resource fpga=2")) << remedy;
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "lib/exec/node/node_member.h"
 #include "lib/report/prospect.h"
 #include "lib/report/situation_text.h"
+#include "lib/report/start_by_hand.h"
 #include "lib/report/why_gang.h"
 #include "lib/report/why_remedy.h"
 #include "lib/worker/text/node_holders.h"
@@ -60,7 +61,7 @@ std::vector<Reason> WorkerInquiry::look(const claim::JobClass& job_class, std::i
   std::vector<claim::Worker> fitting;
   const WallTime now = context_.clock.wall_now();
   if (job_class.need.nodes > 1) {
-    if (auto gang = why_gang_waits(reader_, job_class, id_, now)) {
+    if (auto gang = why_gang_waits(reader_, job_class, id_, now, store_)) {
       if (!gang->could) (void)allocation(job_class, "It is ready.");
       reasons_.push_back(std::move(gang->reason));
       return std::move(reasons_);
@@ -186,7 +187,7 @@ void WorkerInquiry::mismatches_of(const claim::JobClass& job_class,
     note(mismatch::of(kind), kind.word,
          fmt::format("it needs {}, and {} at most {}", show_amount(kind, kind.get(need)), have,
                      show_number(kind, kind.get(most))),
-         or_set("with more", fmt::format("{}=…", kind.word)));
+         or_set("with more", setting_of(kind, kind.get(most))));
   }
   for (const Amount& a : need.named) {
     std::uint64_t lacking = 0;
@@ -198,8 +199,7 @@ void WorkerInquiry::mismatches_of(const claim::JobClass& job_class,
       if (stock.thousandths > most_of_it.thousandths) most_of_it = stock;
     }
     const bool gpus = a.name == kGpus;
-    const std::string start_one =
-        gpus ? "where there are GPUs" : fmt::format("with --resource {}=…", a.name);
+    const std::string start_one = gpus ? "where there are GPUs" : std::string("that has it");
     std::string text;
     if (most_of_it.thousandths == 0) {
       text = fmt::format("it needs {} '{}', and no living worker has any",
@@ -213,7 +213,7 @@ void WorkerInquiry::mismatches_of(const claim::JobClass& job_class,
     }
     tell(lacking, "resource", std::move(text),
          fmt::format("start a worker {}: torc worker {}{}", start_one, store_,
-                     gpus ? "" : fmt::format(" --resource {}=…", a.name)));
+                     gpus ? "" : resource_flag(a)));
   }
   const bool learned =
       need.min_time.count() == 0 &&

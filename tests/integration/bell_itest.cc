@@ -72,6 +72,22 @@ Account account_in(const std::string& text) {
   return account;
 }
 
+// Where nobody else can be, nobody else is spoken of.
+class OnLoopbackAlone : public ::testing::Test {};
+
+TEST_F(OnLoopbackAlone, a_worker_says_nothing_of_its_bell) {
+  const Workplace here;
+  here.write("wf.yaml", "name: wf\njobs:\n  - {name: a, command: \"true\"}\n");
+  ASSERT_EQ(here.run({"init", "wf.yaml", "--engine", "journal"}).exit_code, 0);
+  Launch launch = here.torc({"worker", "wf.torc"});
+  launch.argv.insert(launch.argv.begin(), {"/usr/bin/unshare", "-r", "-n"});
+  const Ended ended = run(launch);
+  if (ended.says("unshare:") && std::getenv("TORC_TEST_SKIP_NAMESPACES") != nullptr)
+    GTEST_SKIP() << ended;
+  ASSERT_EQ(ended.exit_code, 0) << ended;
+  EXPECT_FALSE(ended.says("cannot ring it")) << ended;
+}
+
 class Bell : public ::testing::Test {
  protected:
   void make(const std::string& spec) const {

@@ -22,6 +22,10 @@ namespace {
 using nlohmann::json;
 using namespace std::chrono_literals;
 
+// Of the lost node, by name, and what follows.
+constexpr std::string_view kLoss =
+    " was lost or has left, so it is over on all of its nodes, and runs again as its next attempt";
+
 class Gang : public ::testing::Test {
  protected:
   // `command` runs on so many nodes, and others after it.
@@ -67,10 +71,13 @@ class Gang : public ::testing::Test {
     for (const auto& worker : workers_) sources.push_back(worker.get());
     return sources;
   }
-  [[nodiscard]] bool wait_for(Fifo& fifo, const std::string& line) const {
+  [[nodiscard]] std::vector<Source*> all_and(Source& other) const {
     std::vector<Source*> sources = all();
-    sources.push_back(&fifo);
-    return wait_until(sources, [&] { return fifo.has(line); });
+    sources.push_back(&other);
+    return sources;
+  }
+  [[nodiscard]] bool wait_for(Fifo& fifo, const std::string& line) const {
+    return wait_until(all_and(fifo), [&] { return fifo.has(line); });
   }
   // All workers end by themselves, and nothing contradicts itself.
   void expect_completed() {
@@ -108,6 +115,7 @@ TEST_F(Gang, that_loses_its_head_begins_anew_on_others) {
   head().kill(SIGKILL);
   ASSERT_TRUE(wait_for(events, "begins 2")) << all_said();
   expect_completed();
+  EXPECT_NE(all_said().find(kLoss), std::string::npos) << all_said();
 }
 
 TEST_F(Gang, that_loses_a_member_begins_anew_and_its_command_is_ended) {
@@ -125,6 +133,7 @@ TEST_F(Gang, that_loses_a_member_begins_anew_and_its_command_is_ended) {
       << all_said();
   ASSERT_TRUE(wait_until(sources, [&] { return events.lines().size() > 1; })) << all_said();
   expect_completed();
+  EXPECT_NE(all_said().find(kLoss), std::string::npos) << all_said();
 }
 
 TEST_F(Gang, whose_member_is_frozen_past_its_lease_begins_anew_without_it) {
@@ -277,6 +286,29 @@ TEST_F(Gang, leaves_nothing_on_its_nodes_that_has_its_tag) {
   Process left(stray);
   gate.open_gate(1);
   EXPECT_EQ(left.wait(12s).signal, SIGKILL);
+  expect_completed();
+}
+
+// Two workers that are called one node count as one: neither the first nor the other of a pair is
+// the partner of its namesake.
+TEST_F(Gang, never_has_a_node_twice_and_the_second_worker_of_that_name_is_told) {
+  make(2, "echo \"begins $TORC_NODELIST\" > events");
+  Fifo events(here.path() / "events");
+  std::filesystem::create_directories(here.path() / "nodes");
+  start("n0");
+  ASSERT_TRUE(workers_[0]->wait_for_output("group lab")) << all_said();
+  start("n0");
+  ASSERT_TRUE(workers_[1]->wait_for_output("is called node n0 in group lab, too")) << all_said();
+  const json why = here.json({"why", "wf.torc", "gang"});
+  EXPECT_EQ(
+      why["reasons"][0]["remedy"],
+      "torc worker wf.torc --group lab (on one node more), or submit an allocation of 2 nodes")
+      << why;
+  EXPECT_EQ(here.jobs("wf.torc")["gang"]["attempt"], nullptr);
+  start("n1");
+  ASSERT_TRUE(wait_until(all_and(events), [&] { return !events.lines().empty(); })) << all_said();
+  EXPECT_TRUE(events.has("begins n0,n1") || events.has("begins n1,n0")) << events.lines().front();
+  EXPECT_EQ(workers_[2]->out().find("is called node"), std::string::npos) << all_said();
   expect_completed();
 }
 

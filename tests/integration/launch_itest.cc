@@ -204,6 +204,18 @@ TEST_F(LaunchOn, all_nodes_end_with_the_first_failure) {
   start_nodes(2);
   expect_end("failed");
   EXPECT_EQ(here.json({"jobs", "wf.torc"})[0]["exit_code"], 7);
+  const nlohmann::json result = here.json({"results", "wf.torc"})[0];
+  EXPECT_EQ(result["rank"], 1) << result;
+  const std::string node = result["node"];
+  EXPECT_EQ(node.substr(0, 8), "127.0.0.") << result;
+  EXPECT_TRUE(here.run({"results", "wf.torc"}).says(node + " (rank 1)"));
+  const std::string end = "exit code 7, on rank 1 (" + node + ")";
+  for (const Ended& shown : {here.run({"status", "wf.torc"}), here.run({"why", "wf.torc", "gang"}),
+                             here.run({"job", "wf.torc", "gang"})}) {
+    std::string text = shown.out;
+    std::ranges::replace(text, '\n', ' ');
+    EXPECT_NE(text.find(end), std::string::npos) << shown;
+  }
 }
 
 TEST_F(LaunchOn, all_nodes_run_to_their_own_ends_where_the_job_says_so) {

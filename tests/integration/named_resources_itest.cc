@@ -57,11 +57,15 @@ TEST(NamedResources, where_nobody_has_any_a_job_waits_and_says_for_what) {
                 .find("it needs 2 'fpga', and no living worker has any"),
             std::string::npos)
       << f;
-  EXPECT_NE(std::string(f["reasons"][0]["remedy"]).find("--resource fpga=…"), std::string::npos)
+  EXPECT_NE(std::string(f["reasons"][0]["remedy"]).find("--resource fpga="), std::string::npos)
       << f;
   const json status = here.json({"status", "wf.torc"});
   EXPECT_EQ(status["workers"][0]["resources"], json({{"port", 1}}));
-  EXPECT_TRUE(here.run({"status", "wf.torc"}).says("a worker with as much fpga"));
+  const Ended shown = here.run({"status", "wf.torc"});
+  EXPECT_TRUE(shown.says("a worker with as much fpga")) << shown;
+  EXPECT_TRUE(shown.says(": 1 port\n")) << shown;
+  EXPECT_TRUE(shown.says("start workers for them: torc run wf.torc --resource fpga=2")) << shown;
+  EXPECT_NE(worker->out().find("; 1 port"), std::string::npos) << worker->out();
   const json job = here.json({"job", "wf.torc", "s"});
   EXPECT_EQ(job["resources"], json({{"scratch", 2.5}}));
   gate.open_gate(1);

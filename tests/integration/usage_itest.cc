@@ -41,6 +41,31 @@ TEST(Usage, wrong_flags_and_values_are_told_with_the_command_that_helps) {
   EXPECT_EQ(contents(here.path()).size(), 1U);
 }
 
+TEST(Usage, quantities_without_a_unit_are_refused_as_in_a_workflow_file) {
+  const Workplace here;
+  here.write("wf.yaml", kGood);
+  const std::string forms = "write it like PT30M, P1DT12H, 30m, 1h30m, 1:30:00 or 2-12:00:00";
+  for (const char* command : {"run", "worker"}) {
+    for (const char* flag : {"--time-limit", "--idle-timeout", "--grace", "--lease-ttl"}) {
+      expect_usage(here, {command, flag, "30"}, {flag, "'30' is a duration without a unit", forms});
+      expect_usage(here, {command, flag, "30:00"}, {flag, "may be minutes or hours", forms});
+    }
+    expect_usage(here, {command, "--memory", "8"}, {"'8' without a unit is 8 bytes", "8m or 8g"});
+  }
+  expect_usage(here, {"exec", "--timeout", "9", "-c", "true", "x"}, {"a duration without a unit"});
+  expect_usage(here, {"init", "wf.yaml", "--retention", "5"}, {"a duration without a unit"});
+  expect_usage(here, {"doctor", "--two-node", "--wait", "5"}, {"a duration without a unit"});
+  ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
+  expect_usage(here, {"history", "--since", "5"}, {"neither a duration nor a time"});
+  expect_usage(here, {"set", "--all", "runtime=30"}, {"'30' is a duration without a unit", forms});
+  expect_usage(here, {"set", "--all", "memory=8"}, {"'8' without a unit is 8 bytes", "8m or 8g"});
+  here.write("bare.yaml", "name: w\njobs:\n  - {name: a, command: x, memory: 8, runtime: 30}\n");
+  const Ended file = here.run({"check", "bare.yaml"});
+  EXPECT_SAYS(file, "'8' without a unit is 8 bytes");
+  EXPECT_SAYS(file, "'30' is a duration without a unit");
+  EXPECT_SAYS(file, forms);
+}
+
 TEST(Usage, help_counts_characters_and_says_only_what_concerns_the_command) {
   const Workplace here;
   const auto help = [&](const char* command) { return here.run({command, "--help"}).out; };

@@ -306,8 +306,27 @@ TEST(Workers, a_worker_whose_store_is_moved_away_leaves_with_the_advice_for_that
   const Ended ended = here.run({"worker", "wf.torc"});
   EXPECT_EQ(ended.exit_code, 3) << ended;
   EXPECT_TRUE(ended.says("is not there any more: it was deleted or moved")) << ended;
-  EXPECT_TRUE(ended.says("start a worker on the store that should be worked on")) << ended;
+  EXPECT_TRUE(ended.says("go on with it by its new place: torc worker PLACE")) << ended;
+  EXPECT_FALSE(ended.out.find("is not there any more") != std::string::npos)
+      << "told twice: " << ended;
   EXPECT_FALSE(ended.says("torc init")) << ended;
+}
+
+// Its jobs cannot be started before the store is asked again.
+TEST(Workers, a_run_whose_store_is_removed_says_that_and_not_what_it_kept_from_starting) {
+  const Workplace here;
+  here.write("wf.yaml",
+             "name: wf\njobs:\n  - {name: a, command: rm -r wf.torc}\n"
+             "  - {name: \"b{i}\", command: \"true\", depends_on: a, parameters: {i: \"1:9\"}}\n");
+  for (const char* engine : {"lmdb", "journal"}) {
+    std::filesystem::remove_all(here.path() / "wf.torc");
+    ASSERT_EQ(here.run({"init", "wf.yaml", "--engine", engine}).exit_code, 0);
+    const Ended ended = here.run({"run", "wf.torc", "--num-cpus", "1"});
+    EXPECT_EQ(ended.exit_code, 3) << ended;
+    EXPECT_TRUE(ended.says("is not there any more: it was deleted or moved")) << ended;
+    EXPECT_FALSE(ended.says("cannot run jobs here")) << ended;
+    EXPECT_FALSE(ended.says("go on with: torc run")) << ended;
+  }
 }
 
 // The first attempt fails while its worker is frozen; the second is still running when that worker

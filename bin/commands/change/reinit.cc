@@ -53,7 +53,12 @@ struct Reinit {
   std::uint64_t other_needs = 0;
   std::uint64_t added = 0;  // jobs
   std::vector<std::string> added_names;
-  std::uint64_t left_out = 0;  // jobs
+  // Jobs that have their next attempt by the new file, which says other commands, files or terms of
+  // them; those that are stale are not among them.
+  std::uint64_t taken_over = 0;
+  std::vector<std::string> taken_over_names;  // the first of them
+  std::vector<std::string> data;  // user data that have another initial value, or are new
+  std::uint64_t left_out = 0;     // jobs
   std::vector<std::string> left_out_names;
 };
 
@@ -75,16 +80,19 @@ std::vector<claim::JobRange> ranges_of(const std::vector<workflow::StaleJob>& st
   return std::move(set).ranges();
 }
 
+bool is_stale(const Reinit& done, JobId id) {
+  return std::binary_search(
+      done.stale.begin(), done.stale.end(), workflow::StaleJob{id, 0, {}, {}},
+      [](const workflow::StaleJob& a, const workflow::StaleJob& b) { return a.id < b.id; });
+}
+
 void note_followers(store::Transaction& tx, Reinit& done) {
   workflow::RecipeBook book;
   done.followers =
       done.change.total() - std::min<std::uint64_t>(done.change.total(), done.stale.size());
   done.following.clear();
   for (const JobId id : done.change.first) {
-    const bool itself = std::binary_search(
-        done.stale.begin(), done.stale.end(), workflow::StaleJob{id, 0, {}, {}},
-        [](const workflow::StaleJob& a, const workflow::StaleJob& b) { return a.id < b.id; });
-    if (!itself) done.following.push_back(workflow::job_name(book, tx, id));
+    if (!is_stale(done, id)) done.following.push_back(workflow::job_name(book, tx, id));
   }
 }
 
@@ -106,12 +114,34 @@ Result<void> add_new_jobs(const App& app, store::Transaction& tx,
   return {};
 }
 
+// Before the recipes are there.
+Result<void> note_taken_over(store::Transaction& tx, const workflow::NewRecipes& recipes,
+                             Reinit& done) {
+  done.taken_over = 0;
+  done.taken_over_names.clear();
+  done.data.clear();
+  workflow::RecipeBook book;
+  for (const workflow::NewRecipes::Entry& e : recipes.changed) {
+    for (std::uint64_t id = raw(e.first); id < raw(e.first) + e.count; ++id) {
+      if (is_stale(done, JobId{id})) continue;
+      if (++done.taken_over <= kShownMissing)
+        done.taken_over_names.push_back(workflow::job_name(book, tx, JobId{id}));
+    }
+  }
+  for (const claim::UserDatum& d : recipes.user_data) {
+    TORC_ASSIGN(const auto before, claim::read_user_datum(tx, d.name));
+    if (!before || before->initial != d.initial) done.data.push_back(d.name);
+  }
+  return {};
+}
+
 // The transaction. Fills in `done`.
 Result<void> change(const App& app, store::Transaction& tx,
                     const std::vector<workflow::StaleJob>& stale,
                     const workflow::NewRecipes* recipes, Reinit& done) {
   TORC_ASSIGN(done.stale, workflow::still_stale(tx, stale));
   if (recipes != nullptr) {
+    TORC_TRY(note_taken_over(tx, *recipes, done));
     for (const workflow::NewRecipes::Entry& e : recipes->changed)
       TORC_TRY(claim::replace_recipe(tx, e.first, e.recipe));
     TORC_TRY(add_new_jobs(app, tx, *recipes, done));
@@ -178,6 +208,9 @@ void print_json(const App& app, const store::Store& store, const Reinit& done, b
                             {"following_names", done.following},
                             {"added_jobs", done.added},
                             {"added_names", done.added_names},
+                            {"taken_over_jobs", done.taken_over},
+                            {"taken_over_names", done.taken_over_names},
+                            {"user_data", done.data},
                             {"left_out_jobs", done.left_out},
                             {"left_out_names", done.left_out_names}};
   say(app.out, "{}\n", report::json_text(out));
@@ -189,8 +222,18 @@ void print(const App& app, const Reinit& done, bool dry_run) {
     say(app.out, "{} {} job(s) that the new file has: {}{}\n", dry_run ? "would add" : "added",
         show_count(done.added), printable(done.added_names.front()), done.added > 1 ? ", …" : "");
   }
+  if (done.taken_over > 0) {
+    say(app.out, "{} of {} job(s) what the new file says, for their next attempt: {}{}\n",
+        dry_run ? "would take over" : "took over", show_count(done.taken_over),
+        printable(fmt::format("{}", fmt::join(done.taken_over_names, ", "))),
+        done.taken_over > done.taken_over_names.size() ? ", …" : "");
+  }
+  if (!done.data.empty()) {
+    say(app.out, "{} other values of user data: {}\n", dry_run ? "would take over" : "took over",
+        printable(fmt::format("{}", fmt::join(done.data, ", "))));
+  }
   if (done.stale.empty()) {
-    if (done.added == 0) say(app.out, "nothing is stale\n");
+    if (done.added == 0) say(app.out, "nothing is stale: no job runs again\n");
   } else {
     say(app.out, "{} {} job(s): {} stale, {} that follow from them\n",
         dry_run ? "would run again" : "to run again:", show_count(total),

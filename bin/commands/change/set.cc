@@ -9,6 +9,20 @@ namespace {
 
 using claim::JobState;
 
+// Of those that were set: what `torc retry` is told to let `over` of them run again.
+std::string retry_words(const ChangeReport& report, std::uint64_t over) {
+  constexpr std::uint64_t kNamed = 5;
+  const claim::Change& change = report.change;
+  if (over > kNamed || change.total() != over || report.names.size() != over) {
+    const bool canceled = change.changed[static_cast<std::size_t>(JobState::canceled)] > 0;
+    return canceled ? "--failed --canceled" : "--failed";
+  }
+  std::string words;
+  for (std::size_t i = 0; i < over; ++i)
+    words += (i == 0 ? "" : " ") + workflow::job_word(report.names[i], change.first[i]);
+  return words;
+}
+
 // The words are names and settings, KEY=VALUE.
 Result<Exit> run_set(const App& app, const ChangeOptions& options) {
   TORC_ASSIGN(auto words, workflow::parse_setting(options.jobs.words));
@@ -24,7 +38,18 @@ Result<Exit> run_set(const App& app, const ChangeOptions& options) {
       },
       false,
       true};
-  return run_change(app, named, kind, [&](const ChangeReport& report, const Path&) {
+  return run_change(app, named, kind, [&](const ChangeReport& report, const Path& store) {
+    std::uint64_t over = 0;
+    for (const JobState state :
+         {JobState::failed, JobState::terminated, JobState::canceled, JobState::pending_failed})
+      over += report.change.changed[static_cast<std::size_t>(state)];
+    if (over > 0) {
+      say(app.out, "{}: torc retry {} {}\n",
+          over == 1 ? "one job of them is over, and has that when it is tried again"
+                    : fmt::format("{} of them are over, and have that when they are tried again",
+                                  show_count(over)),
+          workflow::shown_path(app, store), retry_words(report, over));
+    }
     const auto n = report.change.changed[static_cast<std::size_t>(JobState::claimed)] +
                    report.change.changed[static_cast<std::size_t>(JobState::running)];
     if (n > 0) {

@@ -89,6 +89,14 @@ class CrateExporter {
     TORC_TRY(metadata.result());
     say(app_.out, "{} run(s) of jobs and {} file(s) in {}\n", show_count(crate.runs()),
         show_count(crate.files()), workflow::shown_path(app_, directory_.path()));
+    if (crate.absent() > 0) {
+      say(app_.out, "{} not there, and only named in it:\n",
+          crate.absent() == 1 ? "1 more file is"
+                              : fmt::format("{} more files are", show_count(crate.absent())));
+      for (const std::string& path : crate.first_absent()) say(app_.out, "  {}\n", printable(path));
+      if (crate.absent() > crate.first_absent().size())
+        say(app_.out, "  and {} more\n", show_count(crate.absent() - crate.first_absent().size()));
+    }
     return Exit::ok;
   }
 

@@ -27,6 +27,7 @@
 #include "lib/report/job_view.h"
 #include "lib/report/slurm_usage.h"
 #include "lib/store/journal/chain.h"
+#include "lib/worker/text/outcome_text.h"
 
 namespace torc::cli {
 namespace {
@@ -76,6 +77,18 @@ std::chrono::microseconds runtime_of(const claim::Outcome& o) {
   return ran ? o.ended_at - o.started_at : WallTime{};
 }
 
+// Where it was: by its worker, which is the head's of a job of several nodes.
+struct Place {
+  std::string host;
+  std::string node;  // as its group calls it, of the rank that ended it
+};
+
+std::string show_place(const Place& place, const claim::Outcome& o) {
+  if (place.node.empty()) return "-";
+  return o.rank == 0 ? printable(place.node)
+                     : fmt::format("{} (rank {})", printable(place.node), o.rank);
+}
+
 std::string csv_field(const ordered_json& value) {
   if (value.is_null()) return {};
   if (!value.is_string()) return value.dump();
@@ -103,8 +116,9 @@ class Results {
   void say_extent() const;
   // `alternative`: as people number them; 0: there are none.
   [[nodiscard]] static ordered_json json_of(const ResultRow& row, const std::string& name,
-                                            std::uint32_t alternative, const std::string& node);
-  std::string node_of(const claim::Reader& reader, claim::WorkerEpoch worker);
+                                            std::uint32_t alternative, const Place& place);
+  Place place_of(const claim::Reader& reader, const ResultRow& row);
+  const Place& place_of(const claim::Reader& reader, claim::WorkerEpoch worker);
   [[nodiscard]] Table new_page() const;
 
   const App& app_;
@@ -116,7 +130,7 @@ class Results {
   std::vector<ResultRow> old_;  // all attempts that the commits tell of
   store::ChainExtent extent_;
   workflow::RecipeBook book_;
-  std::map<claim::WorkerEpoch, std::string> nodes_;
+  std::map<claim::WorkerEpoch, Place> places_;
   Table page_{{}};
   bool has_alternatives_ = false;  // of what jobs need
   std::uint64_t shown_ = 0;
@@ -197,17 +211,23 @@ Result<void> Results::visit(const claim::Reader& reader,
   return {};
 }
 
-std::string Results::node_of(const claim::Reader& reader, claim::WorkerEpoch worker) {
-  if (claim::raw(worker) == 0) return {};
-  const auto [at, fresh] = nodes_.try_emplace(worker);
-  if (fresh) {
-    if (const auto known = claim::read_worker(reader, worker)) at->second = known->info.host;
+const Place& Results::place_of(const claim::Reader& reader, claim::WorkerEpoch worker) {
+  const auto [at, fresh] = places_.try_emplace(worker);
+  if (fresh && claim::raw(worker) != 0) {
+    if (const auto known = claim::read_worker(reader, worker))
+      at->second = {known->info.host, worker::node_of(known->info)};
   }
   return at->second;
 }
 
+Place Results::place_of(const claim::Reader& reader, const ResultRow& row) {
+  Place place = place_of(reader, row.worker);
+  if (row.outcome.rank != 0) place.node = place_of(reader, row.outcome.member).node;
+  return place;
+}
+
 ordered_json Results::json_of(const ResultRow& row, const std::string& name,
-                              std::uint32_t alternative, const std::string& node) {
+                              std::uint32_t alternative, const Place& place) {
   const claim::Outcome& o = row.outcome;
   ordered_json out;
   out["job_id"] = raw(row.job);
@@ -222,7 +242,9 @@ ordered_json Results::json_of(const ResultRow& row, const std::string& name,
   report::add_use(out, o, true);
   out["told_by"] = report::to_string(row.by_sacct ? report::Source::sacct : report::Source::torc);
   report::add_activity(out, o);
-  report::add_worker(out, row.worker, node);
+  report::add_worker(out, row.worker, place.host);
+  out["node"] = json_or_null(place.node);
+  out["rank"] = json_or_null(o.rank);
   out["node_list"] = json_or_null(row.node_list);
   out["alternative"] = json_or_null(alternative);
   return out;
@@ -244,18 +266,18 @@ void Results::add(const claim::Reader& reader, ResultRow row) {
     row.node_list = told->second.node_list;
   }
   const std::string name = workflow::job_name(book_, reader, row.job);
-  const std::string node = node_of(reader, row.worker);
+  const Place place = place_of(reader, row);
   const std::uint32_t alternative =
       report::shown_alternative(reader, book_, row.job, row.worker, row.alternative);
   const bool first = shown_++ == 0;
   if (options_.json) {
     say(app_.out, "{}\n  {}", first ? "" : ",",
-        report::json_line(json_of(row, name, alternative, node)));
+        report::json_line(json_of(row, name, alternative, place)));
     return;
   }
   if (options_.csv) {
     std::string line;
-    for (const ordered_json& value : json_of(row, name, alternative, node))
+    for (const ordered_json& value : json_of(row, name, alternative, place))
       line += (line.empty() ? "" : ",") + csv_field(value);
     say(app_.out, "{}\n", line);
     return;
@@ -273,7 +295,7 @@ void Results::add(const claim::Reader& reader, ResultRow row) {
                                     report::show_peak(o),
                                     report::show_read(o),
                                     report::show_written(o),
-                                    node.empty() ? "-" : node};
+                                    show_place(place, o)};
   if (has_alternatives_)
     cells.push_back(alternative == 0 ? std::string("-") : std::to_string(alternative));
   if (!accounted_.empty()) cells.emplace_back(row.by_sacct ? "sacct" : "torc");

@@ -29,6 +29,8 @@
 #include "lib/report/job_view.h"
 #include "lib/report/quota_view.h"
 #include "lib/report/situation_text.h"
+#include "lib/report/start_by_hand.h"
+#include "lib/report/worker_places.h"
 #include "lib/store/engine/engine_name.h"
 #include "lib/worker/setup/worker_setup.h"
 
@@ -282,6 +284,9 @@ void print_workers(const App& app, const Picture& picture) {
   if (workers.size() > kShownWorkers) {
     say(app.out, "… and {} more (--json shows all)\n", workers.size() - kShownWorkers);
   }
+  std::vector<const claim::Worker*> all;
+  for (const report::WorkerNow& found : workers) all.push_back(&found.worker);
+  say(app.out, "{}", report::say_kinds(all));
   print_gangs(app, workers);
   print_unknown_ends(app, picture);
   say(app.out, "{}", report::say_absences(picture.situation, now));
@@ -316,6 +321,14 @@ void print_remedies(const App& app, const Picture& picture, const std::string& s
         jobs == 1 ? "one ready job waits" : fmt::format("{} ready jobs wait", show_count(jobs)),
         store, shell_word(labels));
   }
+  std::vector<claim::JobClass> unserved;  // by what a worker is told of
+  for (const Unserved& u : picture.unserved) {
+    const bool is_told = (u.lacks & (claim::mismatch::kNodes | claim::mismatch::kNamed)) != 0;
+    if (is_told && !u.allocation) unserved.push_back(u.job_class);
+  }
+  if (!unserved.empty() && picture.situation.anybody_at_work())
+    say(app.out, "\nstart workers for them: {}\n",
+        report::say(report::hand_starts(store, unserved)));
   std::chrono::seconds least{0};
   for (const Unserved& u : picture.unserved) {
     if ((u.lacks & claim::mismatch::kTime) == 0 || u.allocation) continue;

@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bin/commands/commands.h"
 #include "bin/commands/prepare/slurm_answers.h"
@@ -14,7 +16,9 @@
 #include "bin/flags.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
+#include "lib/claim/queries/queries.h"
 #include "lib/report/job_view.h"
+#include "lib/report/start_by_hand.h"
 #include "lib/report/submit_script.h"
 #include "lib/store/disk/disk.h"
 #include "lib/store/engine/engine_name.h"
@@ -24,6 +28,8 @@
 
 namespace torc::cli {
 namespace {
+
+constexpr std::size_t kMostClasses = 256;
 
 struct InitOptions {
   std::string spec;
@@ -63,6 +69,22 @@ void mark_refused(const App& app, const SlurmAnswers& slurm) {
   }
 }
 
+// Of all jobs, also of those that have to wait for others.
+std::vector<report::HandStart> starts_of(const workflow::MadeStore& made,
+                                         const std::string& store) {
+  std::vector<claim::JobClass> classes;
+  const auto read = [&](const claim::Reader& reader) -> Result<void> {
+    classes.clear();
+    return claim::scan_classes(reader, [&](const claim::JobClass& c) {
+      classes.push_back(c);
+      return classes.size() < kMostClasses;
+    });
+  };
+  // For advice alone: what is wrong with the store is told by what needs it.
+  if (!made.store->view(store::Freshness::cached, read).ok()) classes.clear();
+  return report::hand_starts(store, classes);
+}
+
 void print_next_steps(const App& app, const workflow::MadeStore& made) {
   const store::Identity& identity = made.store->identity();
   const std::string store = workflow::shown_path(app, made.store->directory());
@@ -72,8 +94,14 @@ void print_next_steps(const App& app, const workflow::MadeStore& made) {
     for (const workflow::BatchScript& script : scripts)
       say(app.out, "  sbatch {}\n", workflow::shown_path(app, script.file));
   }
-  say(app.out, "  torc run {}      # work here\n  torc status {}   # how far it is\n", store,
-      store);
+  auto lines = starts_of(made, store);
+  lines.push_back({"torc status " + store, "how far it is"});
+  std::size_t width = 0;
+  for (const report::HandStart& one : lines) width = std::max(width, one.command.size());
+  for (const report::HandStart& one : lines) {
+    say(app.out, "  {:{}}   # {}\n", one.command, width,
+        one.where.empty() ? "work here" : one.where);
+  }
   if (identity.engine == store::Engine::lmdb && !scripts.empty()) {
     say(app.out,
         "\nThis directory is on a local filesystem, so only this host can use the store. "

@@ -25,12 +25,21 @@ struct Part {
   Worth worth;
 };
 
+// What failed, and what was canceled, is told beside it. What was not needed is nobody's lack.
+std::uint64_t well_done(const claim::WorkflowState& w) {
+  return w.of(JobState::completed) + w.unmet;
+}
+
+double share_of(const claim::WorkflowState& w) {
+  return w.jobs == 0 ? 1 : static_cast<double>(well_done(w)) / static_cast<double>(w.jobs);
+}
+
 std::vector<Part> parts_of(const ProgressLine& line) {
   const claim::WorkflowState& w = line.workflow;
-  const std::uint64_t done = report::jobs_with(w, claim::trait::kTerminal);
-  const double share = w.jobs == 0 ? 1 : static_cast<double>(done) / static_cast<double>(w.jobs);
-  std::vector<Part> parts = {{fmt::format(" {:3.0f} %  {}/{}", std::floor(100 * share),
-                                          show_count(done), show_count(w.jobs)),
+  const std::uint64_t over = report::jobs_with(w, claim::trait::kTerminal);
+  const std::uint64_t good = well_done(w);
+  std::vector<Part> parts = {{fmt::format(" {:3.0f} %  {}/{}", std::floor(100 * share_of(w)),
+                                          show_count(good), show_count(w.jobs)),
                               Worth::share}};
   const auto add = [&](std::uint64_t n, const char* what, Worth worth) {
     if (n > 0) parts.push_back({fmt::format("  {} {}", show_count(n), what), worth});
@@ -40,11 +49,11 @@ std::vector<Part> parts_of(const ProgressLine& line) {
   add(report::failures(w), "failed", Worth::failed);
   add(w.of(JobState::pending_failed), "to decide", Worth::failed);
   add(w.of(JobState::canceled) - w.unmet, "canceled", Worth::detail);
-  if (line.jobs_per_second > 0 && done < w.jobs) {
+  if (line.jobs_per_second > 0 && over < w.jobs) {
     parts.push_back({line.jobs_per_second >= 10 ? fmt::format("  {:.0f}/s", line.jobs_per_second)
                                                 : fmt::format("  {:.1f}/s", line.jobs_per_second),
                      Worth::rate});
-    const double left = static_cast<double>(w.jobs - done) / line.jobs_per_second;
+    const double left = static_cast<double>(w.jobs - over) / line.jobs_per_second;
     parts.push_back({"  ETA " + show_estimate(left), Worth::estimate});
   }
   return parts;
@@ -78,11 +87,7 @@ std::string progress_text(const ProgressLine& line, std::optional<int> columns) 
     return tail.substr(0, static_cast<std::size_t>(std::max(room, 0)));
   }
   const claim::WorkflowState& w = line.workflow;
-  const double share = w.jobs == 0
-                           ? 1
-                           : static_cast<double>(report::jobs_with(w, claim::trait::kTerminal)) /
-                                 static_cast<double>(w.jobs);
-  const int filled = static_cast<int>(share * bar_room);
+  const int filled = static_cast<int>(share_of(w) * bar_room);
   std::string bar(static_cast<std::size_t>(filled), '=');
   if (filled < bar_room) bar += '>';
   bar.resize(static_cast<std::size_t>(bar_room), ' ');

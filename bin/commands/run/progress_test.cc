@@ -20,7 +20,7 @@ claim::WorkflowState of(std::uint64_t jobs, std::uint64_t completed, std::uint64
 
 TEST(Progress, shows_share_counts_failures_rate_and_what_is_left) {
   EXPECT_EQ(progress_text({of(1000, 490, 4, 10), 50}, 80),
-            "[===========>          ]  50 %  500/1,000  4 running  10 failed  50/s  ETA 10 s");
+            "[==========>           ]  49 %  490/1,000  4 running  10 failed  50/s  ETA 10 s");
 }
 
 TEST(Progress, a_hundred_per_cent_means_all) {
@@ -42,9 +42,18 @@ TEST(Progress, what_was_canceled_has_not_failed_and_what_was_not_needed_is_neith
   EXPECT_EQ(progress_text({w, 0}, 80).find("canceled"), std::string::npos);
 }
 
+TEST(Progress, what_was_not_needed_is_done_and_what_failed_is_not) {
+  claim::WorkflowState w = of(4, 2, 0, 1);
+  w.counts[static_cast<std::size_t>(JobState::ready)] = 0;
+  w.counts[static_cast<std::size_t>(JobState::canceled)] = 1;
+  w.unmet = 1;
+  EXPECT_NE(progress_text({w, 0}, 80).find(" 75 %  3/4  1 failed"), std::string::npos)
+      << progress_text({w, 0}, 80);
+}
+
 TEST(Progress, fits_a_narrow_terminal_by_leaving_the_bar_out) {
   const std::string line = progress_text({of(1000, 490, 4, 10), 50}, 20);
-  EXPECT_EQ(line, "  50 %  500/1,000");
+  EXPECT_EQ(line, "  49 %  490/1,000");
 }
 
 TEST(Progress, no_part_is_cut_in_the_middle) {

@@ -22,6 +22,7 @@
 #include "lib/claim/queries/queries.h"
 #include "lib/exec/machine/procfs.h"
 #include "lib/report/job_view.h"
+#include "lib/report/worker_places.h"
 #include "lib/worker/loop/last_worker.h"
 #include "lib/worker/loop/lives.h"
 #include "lib/worker/loop/worker.h"
@@ -42,19 +43,36 @@ std::string show_end(const worker::WorkerSetup& setup) {
   return setup.allocation.empty() ? "" : ", without a known end (Slurm told none)";
 }
 
+// "; group nodes; label gpu; 2 fpga; as node n1": what it serves and has beside CPUs and memory.
+std::string show_kind(const worker::WorkerSetup& setup) {
+  claim::WorkerInfo info;
+  info.allocation = setup.allocation;
+  info.group = setup.group;
+  info.labels = setup.labels;
+  info.also_unlabelled = setup.also_unlabelled;
+  info.scheduler = setup.scheduler;
+  info.more.named = exec::named_of(setup.machine);
+  const std::string kind = report::say_kind(info);
+  const bool is_named = !setup.group.empty() && setup.allocation.empty();
+  return fmt::format("{}{}{}", kind.empty() ? "" : "; ", kind,
+                     is_named ? fmt::format("; as node {}", setup.node_name) : "");
+}
+
 void announce(const App& app, const worker::WorkerSetup& setup, const Path& store) {
   const exec::Machine& m = setup.machine;
-  say(app.out, "{} worker on {} for {}: {} CPU(s) ({}), {} ({}), {} GPU(s){}{}\n",
+  say(app.out, "{} worker on {} for {}: {} CPU(s) ({}), {} ({}), {} GPU(s){}{}{}\n",
       show_time(app.clock.wall_now()), m.host, store.string(), m.cpus, m.cpus_from,
       show_bytes(m.memory), m.memory_from, m.gpus.size(),
-      setup.allocation.empty() ? "" : ", allocation " + setup.allocation, show_end(setup));
+      setup.allocation.empty() ? "" : ", allocation " + setup.allocation, show_end(setup),
+      show_kind(setup));
   std::fflush(app.out);
 }
 
 void tell_end(const App& app, const worker::WorkerSummary& summary) {
   say(app.out, "{} worker {} leaves: {}; {} completed, {} failed{}\n",
-      show_time(app.clock.wall_now()), summary.epoch, words_of(summary.end).sentence,
-      summary.completed, summary.failed,
+      show_time(app.clock.wall_now()), summary.epoch,
+      summary.failure ? "its store is gone" : words_of(summary.end).sentence, summary.completed,
+      summary.failed,
       summary.given_back == 0 ? "" : fmt::format(", {} given back", summary.given_back));
   for (const std::string& line : summary.mismatches) say(app.out, "  {}\n", line);
   if (const std::string left = report::show_left(summary.workflow); !left.empty())

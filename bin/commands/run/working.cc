@@ -24,7 +24,7 @@ void add_worker_flags(Command& c, worker::WorkerOptions& o) {
   c.option("--num-cpus", o.cpus, "CPUs to use instead of those granted")
       .value("N")
       .between(std::uint64_t{1}, kMostCpus);
-  c.option("--memory", o.memory, parse_bytes, "memory to use, e.g. 16g").value("SIZE");
+  c.option("--memory", o.memory, parse_memory, "memory to use, e.g. 16g").value("SIZE");
   c.option("--num-gpus", o.gpus, "GPUs to use, at most those found").value("N");
   c.option("--resource", o.resources,
            "what this node has besides: an amount (scratch_gb=500), pieces (port=8000-8009, "

@@ -278,13 +278,20 @@ Result<Exit> Bench::run() {
   return Exit::ok;
 }
 
+// The name of the flag says the unit of a number.
+Result<std::chrono::seconds> parse_seconds(std::string_view text) {
+  const bool is_number =
+      !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  return parse_duration(is_number ? fmt::format("{}s", text) : std::string(text));
+}
+
 }  // namespace
 
 void add_bench(Command& c) {
   auto& o = c.options<BenchOptions>();
   c.about("Measure what commits cost in a directory");
   c.argument("DIR", o.directory, "directory (default: the working directory)");
-  c.option("--seconds", o.seconds, parse_duration, "how long in all (default 10)").value("TIME");
+  c.option("--seconds", o.seconds, parse_seconds, "how long in all (default 10)").value("N");
   c.option("--processes", o.processes, "workers at once (default 4)").value("N").between(1, 256);
   c.option("--engine", o.engine, "auto: the one that a store here would have")
       .value("ENGINE")

@@ -10,6 +10,9 @@
 namespace torc::claim {
 namespace {
 
+// At the members that have left a gang: each of thousands is told of it.
+constexpr std::size_t kMostLooks = 16;
+
 std::optional<Reservation> reservation_of(State& state, std::uint64_t group) {
   const Key key = keep_key(group);
   const auto value = state.reader().get(key);
@@ -29,6 +32,25 @@ std::optional<Reservation> reservation_of(State& state, std::uint64_t group) {
 
 }  // namespace
 
+GangPart part_in(State& state, const Gang& gang, std::uint32_t rank) {
+  GangPart part;
+  part.gang = gang;
+  part.rank = rank;
+  if (gang.stage != GangStage::over) return part;
+  const auto job = state.record(raw(gang.token.job));
+  part.runs_again = job && !is_over(job->state);
+  if (job && job->claim == gang.token.claim) part.why = job->outcome.cause;
+  std::size_t looks = 0;
+  for (std::uint32_t r = 0; r < gang.members.size() && looks < kMostLooks; ++r) {
+    const GangMember& m = gang.members[r];
+    if (!m.left) continue;
+    ++looks;
+    const auto worker = state.worker(m.worker);
+    if (worker && worker->status != WorkerStatus::registered) part.lost.push_back(r);
+  }
+  return part;
+}
+
 Result<std::optional<GangPart>> read_gang(const Reader& reader, WorkerEpoch worker) {
   State state(reader);
   const auto lease = state.lease(worker);
@@ -40,7 +62,7 @@ Result<std::optional<GangPart>> read_gang(const Reader& reader, WorkerEpoch work
   for (std::uint32_t rank = 0; record && rank < record->gang.members.size(); ++rank) {
     const GangMember& member = record->gang.members[rank];
     if (member.worker == worker && !member.left)
-      return std::optional(GangPart{std::move(record->gang), rank});
+      return std::optional(part_in(state, record->gang, rank));
   }
   state.damaged(key);
   return state.sound().error();

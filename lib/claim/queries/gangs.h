@@ -16,9 +16,13 @@
 
 namespace torc::claim {
 
+class State;
+
 // As in Answer::gang: for one that has nothing to say for a while. Error corrupt: what its lease
 // names cannot be read, or does not name it.
 Result<std::optional<GangPart>> read_gang(const Reader& reader, WorkerEpoch worker);
+// The same of a gang that was read.
+[[nodiscard]] GangPart part_in(State& state, const Gang& gang, std::uint32_t rank);
 // The gangs of the attempts of a job that have members left, the newest last: all but the last one
 // are over.
 [[nodiscard]] std::vector<Gang> read_gangs(const Reader& reader, JobId job);

@@ -37,6 +37,31 @@ TEST(Gangs, are_read_by_member_and_by_job) {
   EXPECT_FALSE(read_gang(t.wf.tx, t.wf.join_group("a"))->has_value());
 }
 
+TEST(Gangs, of_an_attempt_that_a_lost_node_has_ended_its_members_are_told_who_that_was) {
+  OnTwoNodes t;
+  t.wf.run(read_gangs(t.wf.tx, JobId{1}).at(0));
+  EXPECT_TRUE((*read_gang(t.wf.tx, t.member))->lost.empty());
+  ASSERT_TRUE(*t.wf.expire(t.head, EndCause::lease_lost));
+  const auto part = *read_gang(t.wf.tx, t.member);
+  ASSERT_TRUE(part.has_value());
+  EXPECT_EQ(part->lost, std::vector<std::uint32_t>{0});
+  EXPECT_EQ(part->why, EndCause::lease_lost);
+  EXPECT_TRUE(part->runs_again);
+}
+
+TEST(Gangs, of_an_attempt_that_its_head_has_ended_nobody_is_called_lost) {
+  OnTwoNodes t;
+  t.wf.run(read_gangs(t.wf.tx, JobId{1}).at(0));
+  ASSERT_TRUE(t.wf.finish(t.head, t.token).ok());
+  (void)t.wf.word(t.head, t.token, GangWord::What::left);
+  const auto part = *read_gang(t.wf.tx, t.member);
+  ASSERT_TRUE(part.has_value());
+  EXPECT_EQ(part->gang.stage, GangStage::over);
+  EXPECT_TRUE(part->lost.empty());
+  EXPECT_EQ(part->why, EndCause::exited);
+  EXPECT_FALSE(part->runs_again);
+}
+
 TEST(Gangs, that_cannot_be_read_are_not_taken_for_none) {
   OnTwoNodes t;
   t.wf.tx.put(gang_key(name_of(t.token)), "?");

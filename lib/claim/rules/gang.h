@@ -115,6 +115,11 @@ struct GangWord {
 struct GangPart {
   Gang gang;
   std::uint32_t rank = 0;  // its own
+  // Of one that is over: how its attempt ended, `none` where that is not known any more, and
+  // whether the job is to run again.
+  EndCause why = EndCause::none;
+  bool runs_again = false;
+  std::vector<std::uint32_t> lost;  // ranks whose workers are there no longer, the first of them
 };
 
 }  // namespace torc::claim

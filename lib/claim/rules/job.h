@@ -174,6 +174,10 @@ struct Outcome {
   JobId because{};  // unmet, upstream_failed: the job that it waited for
   Activity activity;
   StartFault fault = StartFault::unknown;  // not_started, with os_errno
+  // Of a job whose command ran on several nodes: that it ended so on another one than the head. 0:
+  // on the head, or there were none.
+  std::uint32_t rank = 0;
+  WorkerEpoch member{};  // with `rank`: the worker of that node
   auto operator<=>(const Outcome&) const = default;
 };
 

@@ -19,29 +19,34 @@ bool names_a_job(EndCause cause) {
   return cause == EndCause::unmet || cause == EndCause::upstream_failed;
 }
 
-enum ActivityFlag : unsigned { kIo = 1, kStorage = 2, kVoluntary = 4, kInvoluntary = 8 };
+enum RestFlag : unsigned { kIo = 1, kStorage = 2, kVoluntary = 4, kInvoluntary = 8, kRank = 16 };
 
-unsigned head_of(const Activity& a) {
+unsigned rest_of(const Outcome& o) {
+  const Activity& a = o.activity;
   unsigned head = 0;
   if (a.io) head |= kIo;
   if (a.storage != Traffic{}) head |= kStorage;
   if (a.voluntary_switches != 0) head |= kVoluntary;
   if (a.involuntary_switches != 0) head |= kInvoluntary;
+  if (o.rank != 0) head |= kRank;
   return head;
 }
 
 // Written only when there is any, as the last of the record.
-void put_activity(Value& out, const Activity& a) {
-  const unsigned head = head_of(a);
+void put_rest(Value& out, const Outcome& o) {
+  const Activity& a = o.activity;
+  const unsigned head = rest_of(o);
   if (head == 0) return;
   out.u8(static_cast<std::uint8_t>(head));
   if (a.io) out.varint(a.io->read.value).varint(a.io->written.value);
   if (head & kStorage) out.varint(a.storage.read.value).varint(a.storage.written.value);
   if (head & kVoluntary) out.varint(a.voluntary_switches);
   if (head & kInvoluntary) out.varint(a.involuntary_switches);
+  if (head & kRank) out.varint(o.rank).varint(raw(o.member));
 }
 
-bool take_activity(Decoder& in, Activity& a) {
+bool take_rest(Decoder& in, Outcome& o) {
+  Activity& a = o.activity;
   if (in.at_end()) return true;
   const unsigned head = in.u8();
   const auto traffic = [&in] {
@@ -54,7 +59,11 @@ bool take_activity(Decoder& in, Activity& a) {
   if (head & kStorage) a.storage = traffic();
   if (head & kVoluntary) a.voluntary_switches = in.varint();
   if (head & kInvoluntary) a.involuntary_switches = in.varint();
-  return head != 0 && head == head_of(a);
+  if (head & kRank) {
+    o.rank = in.u32();
+    o.member = WorkerEpoch{in.varint()};
+  }
+  return head != 0 && head == rest_of(o);
 }
 
 unsigned head_of(const Outcome& o) {
@@ -82,7 +91,7 @@ void put_outcome(Value& out, const Outcome& o, WallTime base) {
   if (o.ended_at != WallTime{}) (void)put_time(out, o.ended_at, base);
   out.varint(o.max_rss.value).svarint(std::min(o.cpu_time.count(), kMostCpuTime));
   if (names_a_job(o.cause)) out.varint(torc::raw(o.because));
-  put_activity(out, o.activity);
+  put_rest(out, o);
 }
 
 bool take_outcome(Decoder& in, Outcome& o, WallTime base) {
@@ -103,7 +112,7 @@ bool take_outcome(Decoder& in, Outcome& o, WallTime base) {
   o.cpu_time = std::chrono::microseconds(in.within(kMostCpuTime));
   if (names_a_job(o.cause)) o.because = JobId{in.varint()};
   return o.cause <= kLastEndCause && o.fault <= kLastStartFault && head == head_of(o) &&
-         take_activity(in, o.activity);
+         take_rest(in, o);
 }
 
 bool is_uncommon(const Job& job) {

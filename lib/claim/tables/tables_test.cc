@@ -48,6 +48,8 @@ Job any_job() {
   o.max_rss.value = *rc::gen::arbitrary<std::uint64_t>();
   o.cpu_time = std::chrono::microseconds(*rc::gen::inRange(-kMostCpuTime, kMostCpuTime));
   o.activity = any_activity();
+  o.rank = *rc::gen::inRange<std::uint32_t>(0, 3);
+  if (o.rank != 0) o.member = WorkerEpoch{*rc::gen::arbitrary<std::uint64_t>()};
   return job;
 }
 
@@ -103,6 +105,19 @@ TEST(Tables, a_job_that_announces_what_is_not_there_is_refused) {
   ASSERT_NE(at, std::string::npos);
   none[at] = '\0';
   EXPECT_FALSE(decode_job(none).has_value()) << "a fault without an errno";
+}
+
+TEST(Tables, an_end_on_the_head_is_written_as_before_ranks_were_told) {
+  Job job;
+  job.state = JobState::failed;
+  job.attempt = 1;
+  job.outcome.cause = EndCause::exited;
+  job.outcome.exit_code = 3;
+  const std::string head{std::string_view(encode(job))};
+  EXPECT_EQ(head.size(), 6U);
+  job.outcome.rank = 2;
+  job.outcome.member = WorkerEpoch{9};
+  EXPECT_EQ(std::string(std::string_view(encode(job))), head + "\x10\x02\x09");
 }
 
 TEST(Tables, a_class_with_one_share_of_one_limit_is_written_as_ever) {

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "lib/claim/queries/gangs.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/rules/transition.h"
@@ -335,7 +336,7 @@ class Session {
     const Gang* gang = ledger_.gangs().find(*lease_.gang);
     const auto rank = ledger_.gangs().rank_in(*lease_.gang, request_.worker);
     if (gang == nullptr || !rank) return ledger_.state().damaged(gang_key(*lease_.gang));
-    answer_.gang = GangPart{*gang, *rank};
+    answer_.gang = part_in(ledger_.state(), *gang, *rank);
   }
 
   // Who hears that there is work is told so when it asked for jobs and got less, or has none: what

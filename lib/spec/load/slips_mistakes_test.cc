@@ -246,10 +246,10 @@ resource_requirements: [{name: r, memory: 100}, {name: s, memory: 4096k}, {name:
 jobs:
   - {name: a, command: x, resource_requirements: r}
 )", R"(
-wf.yaml:2:43: warning: 100 without a unit is 100 bytes
+wf.yaml:2:43: error: '100' without a unit is 100 bytes
     2 | …source_requirements: [{name: r, memory: 100}, {name: s, memory: 4096k}, {name: t, memory: 209715…
       |                                          ^~~
-      = write 100m or 100g
+      = write 100m or 100g, or 100b where bytes are meant
 )"},
     {"files_where_nobody_knows_them", R"(
 name: w

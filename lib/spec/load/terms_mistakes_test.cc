@@ -230,10 +230,10 @@ wf.yaml:10:38: error: job 'g' needs 3 nodes, and no scheduler has allocations of
    10 |   - {name: g, command: h, num_nodes: 3}
       |                                      ^
       = raise nodes of a scheduler, or lower num_nodes
-wf.yaml:11:35: warning: 100 without a unit is 100 bytes
+wf.yaml:11:35: error: '100' without a unit is 100 bytes
    11 |   - {name: i, command: j, memory: 100}
       |                                   ^~~
-      = write 100m or 100g
+      = write 100m or 100g, or 100b where bytes are meant
 )"},
 };
 // clang-format on

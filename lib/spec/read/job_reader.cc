@@ -311,14 +311,6 @@ SaidNeeds read_needs(const MapReader& reader) {
     }
   }
   if (const Node* node = reader.find("resources")) read_named(reader.session(), *node, needs);
-  if (const Node* memory = reader.find("memory")) {
-    const std::string text = reader.text("memory");
-    if (needs.over({}).memory < mebibytes(1) &&
-        text.find_first_not_of("0123456789") == std::string::npos) {
-      reader.session().warn(*memory, fmt::format("{} without a unit is {} bytes", text, text),
-                            fmt::format("write {}m or {}g", text, text));
-    }
-  }
   return needs;
 }
 

@@ -133,7 +133,9 @@ Result<void> check_still_there(const World& world, const Path& directory, const 
                  "try again"};
   }
   return Error{ErrorKind::fenced, was + " is not there any more: it was deleted or moved",
-               "start a worker on the store that should be worked on", kGone};
+               "jobs that ran were ended; where it was moved go on with it by its new place: torc "
+               "worker PLACE",
+               kGone};
 }
 
 }  // namespace torc::store

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <unistd.h>
 
@@ -169,6 +170,19 @@ Answer addresses_of_interface(const std::string& name_or_address) {
                fmt::format("--bell-interface {}: this host has no such interface with an address",
                            name_or_address),
                "`ip address` lists them"};
+}
+
+bool has_other_than_loopback() {
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return true;
+  bool found = false;
+  for (const ifaddrs* i = list; i != nullptr; i = i->ifa_next) {
+    const auto address = address_of(i->ifa_addr);
+    found = found || ((i->ifa_flags & IFF_UP) != 0 && address && !is_loopback(*address) &&
+                      may_be_rung(*address));
+  }
+  freeifaddrs(list);
+  return found;
 }
 
 }  // namespace torc::worker

@@ -41,4 +41,8 @@ Result<std::vector<claim::BellAddress>> addresses_of_host();
 // Of the interface of that name, or that address itself. Error: there is no such interface.
 Result<std::vector<claim::BellAddress>> addresses_of_interface(const std::string& name_or_address);
 
+// Whether an interface of this host that is up has an address by which others may reach it. True
+// where that cannot be seen.
+[[nodiscard]] bool has_other_than_loopback();
+
 }  // namespace torc::worker

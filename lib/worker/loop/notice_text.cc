@@ -64,6 +64,16 @@ std::string show_awaited(const Notice& n) {
   return fmt::format("waiting for {}, or for the end of its lease", what);
 }
 
+std::string show_loss(const Notice& n) {
+  return fmt::format(
+      "{}: {}, so it is over on all of its nodes{}; what is left of it here is ended, and this "
+      "node "
+      "is free then",
+      n.job == nullptr ? fmt::format("job #{}", n.other) : fmt::format("'{}'", name_of(n)),
+      n.text.empty() ? "one of its nodes has left" : printable(n.text) + " was lost or has left",
+      n.flag ? ", and runs again as its next attempt" : "");
+}
+
 std::string title(const Notice& n, const NoticeWorld& world) {
   return fmt::format("action {} ({})", n.action.action,
                      claim::to_string(world.actions[n.action.action - 1].trigger));
@@ -98,7 +108,8 @@ std::string show_refused(const claim::Refused& r) {
 
 std::string show_end_of(const Load& load, const claim::Outcome& outcome,
                         const JobPreparer& preparer) {
-  return show_outcome(outcome, load.job.command.line, preparer.settings().directory);
+  return show_outcome(outcome, load.job.command.line, preparer.settings().directory) +
+         (outcome.rank == 0 ? "" : fmt::format(", on rank {}", outcome.rank));
 }
 
 std::string show_script_end(const exec::Ended& script) {
@@ -232,6 +243,8 @@ std::string show_notice(const Notice& n, const NoticeWorld& world) {
           "'{}' has failed; that is reported once these nodes have shown that they live, else it "
           "runs again: {}",
           name_of(n), printable(n.text));
+    case What::gang_lost:
+      return show_loss(n);
     case What::gang_over:
       return fmt::format(
           "the attempt of '{}' was over before it ended: a node of it was lost or has left",

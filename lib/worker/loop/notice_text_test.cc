@@ -36,5 +36,19 @@ TEST(NoticeText, of_results_whose_commit_had_no_answer_it_is_not_known_whether_t
             "jobs run again: no answer");
 }
 
+TEST(NoticeText, of_a_lost_partner_tells_who_it_was_and_what_happens_next) {
+  Notice n{.what = Notice::What::gang_lost, .other = 3, .text = "worker 7 on n2"};
+  EXPECT_EQ(
+      text_of(n),
+      "job #3: worker 7 on n2 was lost or has left, so it is over on all of its nodes; what is "
+      "left of it here is ended, and this node is free then");
+  n.flag = true;
+  n.text.clear();
+  EXPECT_EQ(
+      text_of(n),
+      "job #3: one of its nodes has left, so it is over on all of its nodes, and runs again as "
+      "its next attempt; what is left of it here is ended, and this node is free then");
+}
+
 }  // namespace
 }  // namespace torc::worker

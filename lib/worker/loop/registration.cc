@@ -4,12 +4,15 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <signal.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
+#include "lib/claim/rules/gang.h"
 #include "lib/claim/rules/lease.h"
 #include "lib/claim/transactions/membership.h"
 #include "lib/store/disk/filesystem.h"
@@ -73,6 +76,18 @@ claim::WorkerInfo describe(const workflow::Context& context, const WorkerSetup& 
   return info;
 }
 
+// Of a group that is an allocation Slurm gives the names.
+Result<std::optional<claim::Worker>> namesake_of(const claim::Reader& reader,
+                                                 const claim::WorkerInfo& info) {
+  std::optional<claim::Worker> found;
+  if (info.group.empty() || info.group.starts_with(claim::kAllocationGroup)) return found;
+  TORC_TRY(claim::scan_workers(reader, true, [&](const claim::Worker& w) {
+    if (w.info.group == info.group && w.info.node_name == info.node_name) found = w;
+    return !found;
+  }));
+  return found;
+}
+
 }  // namespace
 
 double roll(Entropy& entropy) {
@@ -122,12 +137,23 @@ std::unique_ptr<UdpBell> open_bell(const WorkerSetup& setup, const store::Store&
     return nullptr;
   }
   std::unique_ptr<UdpBell> bell = *std::move(opened);
-  if (expected && std::ranges::all_of(bell->place().addresses, is_loopback)) {
+  // Where this host has nothing but loopback there are no others.
+  const bool is_alone = setup.bell_interface.empty() && !has_other_than_loopback();
+  if (expected && !is_alone && std::ranges::all_of(bell->place().addresses, is_loopback)) {
     notice(
         "workers on other hosts cannot ring it: its bell is on a loopback address alone; name "
         "an interface or an address with --bell-interface");
   }
   return bell;
+}
+
+std::string show_namesake(const claim::Worker& other) {
+  const claim::WorkerInfo& i = other.info;
+  return fmt::format(
+      "worker {} on {} (process {}) is called node {} in group {}, too: a job of several nodes has "
+      "one of the two, so where they are to count as two nodes give each its own --node-name",
+      claim::raw(other.epoch), printable(i.host), i.pid, printable(i.node_name),
+      printable(i.group));
 }
 
 Result<Registration> register_self(const workflow::Context& context, const WorkerSetup& setup,
@@ -148,6 +174,7 @@ Result<Registration> register_self(const workflow::Context& context, const Worke
     info.claims_from =
         before ? claim::turn_to_claim(before->info.claims_from, info.registered_at, setup.starters)
                : info.registered_at;
+    TORC_ASSIGN(r.namesake, namesake_of(tx, info));
     TORC_ASSIGN(r.self, claim::register_worker(tx, info));
     info.own_heartbeat_file = claim::heartbeat_place(tx, r.self).file == store::HeartbeatFile::own;
     TORC_ASSIGN(r.load, claim::read_load(tx));

@@ -44,7 +44,11 @@ struct Registration {
   claim::WorkflowState workflow;  // without `settings`
   workflow::WorkflowSettings settings;
   std::vector<claim::Action> actions;  // all of the workflow, by number
+  // Another living worker of a group that people named, that calls its node as this one does: jobs
+  // of several nodes have one of the two.
+  std::optional<claim::Worker> namesake;
 };
+[[nodiscard]] std::string show_namesake(const claim::Worker& other);
 // `process`: that the worker is known by; `bell`: where it hears of work.
 Result<Registration> register_self(const workflow::Context& context, const WorkerSetup& setup,
                                    const exec::ProcessIdentity& process,

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "lib/base/overloaded.h"
@@ -32,6 +34,12 @@ int make_signal_fd() {
 exec::Leftovers end_tagged_processes(const std::vector<std::string>& tags,
                                      const exec::Origin& origin) {
   return exec::kill_tagged(tags, origin);
+}
+
+// What is to be said then, and nothing of what could not be started there.
+bool is_missing(const Path& store) {
+  std::error_code error;
+  return std::filesystem::status(store, error).type() == std::filesystem::file_type::not_found;
 }
 
 event::Answered to_event(CommitReply reply) {
@@ -76,9 +84,16 @@ Result<WorkerSummary> Session::live(std::unique_ptr<store::Store> store) {
     state_.summary.interrupted = true;
     return state_.summary;
   }
+  directory_ = store->directory();
   TORC_TRY(come(std::move(store)));
   for (turn(); !state_.leaving.over; turn()) TORC_TRY(wait());
   host_.unwatch(signal_fd_);
+  if (state_.summary.end == WorkerEnd::broken && is_missing(directory_)) {
+    return Error{
+        ErrorKind::not_found,
+        fmt::format("{} is not there any more: it was deleted or moved", directory_.string()),
+        "where it was moved go on with it by its new place: torc worker PLACE"};
+  }
   if (failure_) return *failure_;
   return state_.summary;
 }
@@ -92,6 +107,7 @@ Result<void> Session::come(std::unique_ptr<store::Store> store) {
   TORC_ASSIGN(Registration me,
               register_self(context_, setup_, lease_.process(),
                             bell_ ? std::optional(bell_->place()) : std::nullopt, *store));
+  if (me.namesake) notice(show_namesake(*me.namesake));
   // So that it claims enough at once.
   pace.saw({me.at, claim::raw(me.self), me.load.workers, 0ns, me.load.job_time, me.load.ready,
             roll(context_.world2.entropy)});
@@ -369,6 +385,8 @@ void Session::watch_bell(bool watch) {
 }
 
 void Session::tell(const Notice& what) {
+  // That is told in the end.
+  if (what.what == Notice::What::node_cannot_run && is_missing(directory_)) return;
   NoticeWorld world{*preparer_, actions_, host_.running(), {}};
   if (what.what == Notice::What::node_is_taken) {
     const auto workers = exec::NodeLedger::look(setup_.node_place);

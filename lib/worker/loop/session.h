@@ -77,6 +77,7 @@ class Session {
   exec::WatchedLease& lease_;
   int signal_fd_;
   std::string mounted_;  // mountinfo at the start
+  Path directory_;       // of the store
   std::string store_id_;
   BootTime begun_;
 

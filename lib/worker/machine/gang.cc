@@ -1,6 +1,8 @@
 // What a worker does as a part of a job of several nodes, up to the start of the command: it learns
 // of its gang, takes its whole node, confirms that, and waits. The head starts the command when all
 // have confirmed; where each node runs it, the others do when the head has said so.
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "lib/worker/machine/parts.h"
@@ -179,6 +181,27 @@ bool starts_now(const State& w, BootTime now) {
   return g.job->on_each_node && g.gang().stage == GangStage::running;
 }
 
+// Others have ended it: who is gone, as far as that is known, and what becomes of the job.
+void tell_loss(const Step& s) {
+  OwnGang& g = *s.w.gang;
+  const claim::GangPart& part = g.part;
+  if (part.gang.stage != GangStage::over || g.leaves || g.whole || g.revoked) return;
+  const bool is_loss = claim::is_loss(part.why) || claim::is_interruption(part.why);
+  if (!(part.why == claim::EndCause::none ? !part.lost.empty() : is_loss)) return;
+  if (std::exchange(g.told_loss, true)) return;
+  std::string names;
+  for (const std::uint32_t rank : part.lost) {
+    const claim::GangMember& m = part.gang.members[rank];
+    names += fmt::format("{}worker {} on {}", names.empty() ? "" : ", ", raw(m.worker), m.node);
+  }
+  Notice notice{.what = Notice::What::gang_lost};
+  notice.job = g.run ? s.w.running.at(*g.run).job.load : g.job ? g.job->load : nullptr;
+  notice.other = raw(part.gang.token.job);
+  notice.text = std::move(names);
+  notice.flag = part.runs_again;
+  s.tell(std::move(notice));
+}
+
 // What its node would run is told once, and the answer that is read before that may be newer.
 void learn_job(State& w, const claim::GangPart& part, std::optional<ClaimedJob> job) {
   if (!job || !w.gang || w.gang->token() != part.gang.token) return;
@@ -238,6 +261,7 @@ void see_gang(const Step& s, std::uint64_t commit, const std::optional<claim::Ga
   w.talk.bells.found(part->gang != g.part.gang, s.now);
   g.part = *part;
   g.look_at = next_look(w, s.now);
+  tell_loss(s);
   // That came too late: the others have begun, and count on this node.
   if (part->gang.stage == GangStage::running) g.declined = false;
   learn_job(w, *part, std::move(job));

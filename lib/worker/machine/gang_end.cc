@@ -99,6 +99,18 @@ bool all_others_ended(const claim::Gang& gang) {
                      [](const claim::GangMember& m) { return m.end.has_value(); });
 }
 
+// With its rank, where it is of another node than the head.
+claim::Outcome with_rank(const claim::Outcome& outcome, const claim::Gang& gang) {
+  claim::Outcome named = outcome;
+  for (std::uint32_t rank = 1; rank < gang.members.size(); ++rank) {
+    const claim::GangMember& m = gang.members[rank];
+    if (!m.end || &*m.end != &outcome) continue;
+    named.rank = rank;
+    named.member = m.worker;
+  }
+  return named;
+}
+
 claim::Finished end_of(const claim::Finished& head, const claim::Outcome& of, JobState state) {
   claim::Finished whole = head;
   whole.checkpointed = false;
@@ -138,7 +150,7 @@ std::optional<claim::Finished> whole_of(const Step& s, const Running& head) {
     cut.cause = w.stop_cause;
     return end_of(own, cut, state_of(w, cut, head));
   }
-  return own_first ? own : end_of(own, first, state_of(w, first, head));
+  return own_first ? own : end_of(own, with_rank(first, g.gang()), state_of(w, first, head));
 }
 
 // A failure that the death of another node may explain: a rank that waits for a dead one may wait
@@ -279,7 +291,7 @@ void depart_from_gang(const Step& s) {
       report_end(s, head, g.whole.value_or(*head.ended));
     } else {
       drop_run(s, head);
-      s.tell({.what = Notice::What::gang_over, .job = head.job.load});
+      if (!g.told_loss) s.tell({.what = Notice::What::gang_over, .job = head.job.load});
     }
   }
   w.idle_since = s.now;

@@ -46,6 +46,41 @@ TEST_F(GangEnd, a_head_that_is_told_that_it_is_over_ends_the_command_and_tells_n
   EXPECT_FALSE(state_.gang.has_value());
 }
 
+// Whom the store has as gone, and what it makes of the job.
+TEST_F(GangEnd, of_a_lost_partner_is_told_once) {
+  const auto told = [&] {
+    std::vector<Notice> all;
+    for (const Command& order : done_) {
+      const auto* tell = std::get_if<command::Tell>(&order);
+      if (tell != nullptr && tell->notice.what == Notice::What::gang_lost)
+        all.push_back(tell->notice);
+    }
+    return all;
+  };
+  member_runs(gang_job());
+  part_.gang.members[0].left = true;
+  part_.lost = {0};
+  part_.runs_again = true;
+  part_.why = claim::EndCause::lease_lost;
+  see(Stage::over);
+  see(Stage::over);
+  ASSERT_EQ(told().size(), 1U);
+  EXPECT_EQ(told()[0].text, "worker 100 on n0");
+  EXPECT_TRUE(told()[0].flag);
+}
+
+TEST_F(GangEnd, a_member_is_told_of_no_loss_where_the_job_has_ended) {
+  member_runs(gang_job());
+  part_.gang.members[0].left = true;
+  part_.lost = {0};
+  part_.why = claim::EndCause::exited;
+  see(Stage::over);
+  for (const Command& order : done_) {
+    const auto* tell = std::get_if<command::Tell>(&order);
+    EXPECT_FALSE(tell != nullptr && tell->notice.what == Notice::What::gang_lost);
+  }
+}
+
 TEST_F(GangEnd, a_head_whose_job_was_canceled_says_that_it_has_ended) {
   head_runs(2, gang_job());
   part_.gang.stage = Stage::over;

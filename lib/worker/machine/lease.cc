@@ -60,8 +60,10 @@ void follow_lease(const Step& s, const event::LeaseSeen& seen) {
 }
 
 void lose_lease(const Step& s, const Error& why) {
-  if (store::is_gone(why)) s.w.summary.failure = why;
-  lose_lease(s, {.what = Notice::What::lease_lost, .text = why.text()});
+  // What fails is told where it is reported.
+  const bool is_gone = store::is_gone(why);
+  if (is_gone) s.w.summary.failure = why;
+  lose_lease(s, {.what = Notice::What::lease_lost, .text = is_gone ? "" : why.text()});
 }
 
 // Whatever happened to its jobs, it is not this worker's to say any more.

@@ -53,10 +53,11 @@ struct Notice {
     gang_lacks_node,       // job
     gang_stays,            // job, number: of the signal
     gang_silent,           // job, text: nodes that have not shown life since it failed
-    gang_over,             // job; of the head: not by an end of its own
-    gang_left_some,        // job, time
-    action_not_started,    // action, text, or number: errno
-    action_failed          // action, outcome
+    gang_lost,           // job, else other: its id; text: nodes that are gone; flag: it runs again
+    gang_over,           // job; of the head: not by an end of its own
+    gang_left_some,      // job, time
+    action_not_started,  // action, text, or number: errno
+    action_failed        // action, outcome
   };
   What what{};
   std::shared_ptr<Load> job = nullptr;

@@ -66,6 +66,7 @@ struct OwnGang {
   // Of the head: it has said that the command failed, and since when; of a member: that it lives.
   std::optional<BootTime> showed_life;
   bool told_silent = false;
+  bool told_loss = false;
   BootTime look_at{};
 
   int refusals = 0;        // of its start here

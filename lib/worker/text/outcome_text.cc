@@ -7,6 +7,7 @@
 
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/workers.h"
 #include "lib/exec/run/process_host.h"
 
 namespace torc::worker {
@@ -86,9 +87,22 @@ std::string show_outcome(const claim::Outcome& o, const std::string& line, const
   return "?";
 }
 
+std::string show_rank(const claim::Reader& reader, const claim::Outcome& o) {
+  if (o.rank == 0) return "";
+  const auto worker = claim::read_worker(reader, o.member);
+  return fmt::format(
+      ", on rank {}{}", o.rank,
+      worker ? fmt::format(" ({})", printable(node_of(worker->info))) : std::string());
+}
+
+const std::string& node_of(const claim::WorkerInfo& info) {
+  return info.node_name.empty() ? info.host : info.node_name;
+}
+
 std::string show_end(const claim::Reader& reader, workflow::RecipeBook& book, JobId id,
                      const claim::Outcome& o) {
-  if (o.cause != claim::EndCause::not_started) return show_outcome(o);
+  const std::string where = show_rank(reader, o);
+  if (o.cause != claim::EndCause::not_started) return show_outcome(o) + where;
   std::string line;
   Path directory;
   if (o.fault == claim::StartFault::program) {
@@ -104,7 +118,7 @@ std::string show_end(const claim::Reader& reader, workflow::RecipeBook& book, Jo
         directory = settings->directory;
     }
   }
-  return show_outcome(o, line, directory);
+  return show_outcome(o, line, directory) + where;
 }
 
 }  // namespace torc::worker

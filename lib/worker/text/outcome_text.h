@@ -15,8 +15,14 @@ namespace torc::worker {
 [[nodiscard]] std::string show_outcome(const claim::Outcome& o, const std::string& line = {},
                                        const Path& directory = {});
 
-// The same for the newest attempt of a job that is in the store: name and directory are looked up
-// where they are needed.
+// ", on rank 2 (n3)": of a job of several nodes that another one than the head has ended. Empty: of
+// all others.
+[[nodiscard]] std::string show_rank(const claim::Reader& reader, const claim::Outcome& o);
+// As a worker's node is called where jobs of several nodes see it.
+[[nodiscard]] const std::string& node_of(const claim::WorkerInfo& info);
+
+// The same, with show_rank(), for the newest attempt of a job that is in the store: name and
+// directory are looked up where they are needed.
 [[nodiscard]] std::string show_end(const claim::Reader& reader, workflow::RecipeBook& book,
                                    JobId id, const claim::Outcome& o);
 

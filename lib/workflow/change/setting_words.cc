@@ -21,18 +21,23 @@ using claim::Setting;
 struct SettingKey {
   std::string name;
   std::string example;
-  std::function<bool(Setting&, const std::string& value)> read;  // false: not such a value
+  // Error: not such a value; its remedy, if any, stands for `example`.
+  std::function<Result<void>(Setting&, const std::string& value)> read;
 };
 
-bool read_priority(Setting& setting, const std::string& value) {
-  const auto n = parse_integer(value);
-  if (!n.ok() || !n->has_value() || !std::in_range<std::int32_t>(**n)) return false;
-  setting.priority = static_cast<std::int32_t>(**n);
-  return true;
+// Nothing more is to be said of the value than what the key takes.
+Error not_such() {
+  return invalid("", "");
 }
 
-// None: not such a value.
-std::optional<std::uint64_t> amount_in(const ResourceKind& kind, const std::string& value) {
+Result<void> read_priority(Setting& setting, const std::string& value) {
+  const auto n = parse_integer(value);
+  if (!n.ok() || !n->has_value() || !std::in_range<std::int32_t>(**n)) return not_such();
+  setting.priority = static_cast<std::int32_t>(**n);
+  return {};
+}
+
+Result<std::uint64_t> amount_in(const ResourceKind& kind, const std::string& value) {
   switch (kind.measure) {
     case Measure::count: {
       const auto n = parse_integer(value);
@@ -41,34 +46,29 @@ std::optional<std::uint64_t> amount_in(const ResourceKind& kind, const std::stri
       if (amount >= kind.least && amount <= kind.most) return amount;
       break;
     }
-    case Measure::bytes:
-      if (const auto memory = parse_memory(value); memory.ok()) return memory->value;
-      break;
-    case Measure::seconds:
+    case Measure::bytes: {
+      TORC_ASSIGN(const ByteCount memory, parse_memory(value));
+      return memory.value;
+    }
+    case Measure::seconds: {
       if (value == "none") return 0;
-      if (const auto time = parse_duration(value); time.ok() && time->count() > 0)
-        return static_cast<std::uint64_t>(time->count());
-      break;
+      auto time = parse_spec_duration(value);
+      if (time.ok()) return static_cast<std::uint64_t>(time->count());
+      return invalid(time.error().what,
+                     fmt::format("{}; {}=none removes it", time.error().remedy, kind.word));
+    }
   }
-  return std::nullopt;
+  return not_such();
 }
 
 std::string example_of(const ResourceKind& kind) {
-  switch (kind.measure) {
-    case Measure::count:
-      return fmt::format("{} to {}", kind.least, kind.most);
-    case Measure::bytes:
-      return "512m, 8g or 1t";
-    case Measure::seconds:
-      return fmt::format("30m, PT30M or 1:30:00; {}=none removes it", kind.word);
-  }
-  return "";
+  return kind.measure == Measure::count ? fmt::format("{} to {}", kind.least, kind.most) : "";
 }
 
-bool read_labels(Setting& setting, const std::string& value) {
+Result<void> read_labels(Setting& setting, const std::string& value) {
   const auto labels = parse_labels(value);
   if (labels) setting.labels = *labels;
-  return labels.ok() && printable(value) == value;
+  return labels.ok() && printable(value) == value ? Result<void>() : not_such();
 }
 
 const std::vector<SettingKey>& keys() {
@@ -77,15 +77,14 @@ const std::vector<SettingKey>& keys() {
         {"priority", "a whole number; higher ones go first: priority=10", read_priority}};
     for (const ResourceKind& kind : kResourceKinds) {
       if (!kind.settable) continue;
-      const auto read = [&kind](Setting& setting, const std::string& value) {
+      const auto read = [&kind](Setting& setting, const std::string& value) -> Result<void> {
         const auto part = kind.word == kGpus ? parse_amount(value) : std::nullopt;
         if (part && (*part < kWhole || *part == kAllThereIs)) {
           set_amount(setting.named, {std::string(kGpus), *part});
-          return true;
+          return {};
         }
-        const auto amount = amount_in(kind, value);
-        if (amount) setting.needs[kind.word] = *amount;
-        return amount.has_value();
+        TORC_ASSIGN(setting.needs[kind.word], amount_in(kind, value));
+        return {};
       };
       keys.push_back({std::string(kind.word), example_of(kind), read});
     }
@@ -154,9 +153,11 @@ Result<SettingWords> parse_setting(const std::vector<std::string>& words) {
     }
     if (!given.insert(name).second) return invalid(fmt::format("{} is set twice", name), "once");
     const std::string value = word.substr(equals + 1);
-    if (!key->read(out.setting, value)) {
-      return invalid(fmt::format("{} cannot be '{}'", name, value),
-                     fmt::format("{}", key->example));
+    if (const auto read = key->read(out.setting, value); !read.ok()) {
+      const Error& error = read.error();
+      return invalid(fmt::format("{} cannot be '{}'{}{}", name, value,
+                                 error.what.empty() ? "" : ": ", error.what),
+                     error.remedy.empty() ? key->example : error.remedy);
     }
     out.shown += (out.shown.empty() ? "" : " ") + word;
   }

@@ -70,6 +70,16 @@ TEST(SettingWords, values_that_a_key_does_not_take_are_refused_with_those_that_i
                            "memory=much", "memory=0", "runtime=0s", "runtime=soon", "label=a\nb"}) {
     EXPECT_NE(error_of({"a", text}).find("cannot be"), std::string::npos) << text;
   }
+  EXPECT_EQ(error_of({"a", "cpus=0"}), "cpus cannot be '0'\n  1 to 65536");
+  EXPECT_EQ(
+      error_of({"a", "memory=8"}),
+      "memory cannot be '8': '8' without a unit is 8 bytes\n  write 8m or 8g, or 8b where bytes "
+      "are meant");
+  EXPECT_EQ(
+      error_of({"a", "runtime=30"}),
+      "runtime cannot be '30': '30' is a duration without a unit\n  write it like PT30M, P1DT12H, "
+      "30m, 1h30m, 1:30:00 or 2-12:00:00; runtime=none removes it");
+  EXPECT_NE(error_of({"a", "min_time=30:00"}).find("may be minutes or hours"), std::string::npos);
   EXPECT_NE(error_of({"cpus=1", "cpus=2"}).find("set twice"), std::string::npos);
   EXPECT_NE(error_of({"a"}).find("nothing is set"), std::string::npos);
 }
