@@ -121,7 +121,8 @@ Result<void> add_one(const std::string& told, exec::Machine& machine) {
   if (!name) return bad(told, "that is no name of a resource", std::string(kNameRule));
   if (is_reserved_resource(*name))
     return bad(told, fmt::format("'{}' has a flag of its own", *name),
-               "--num-cpus, --memory, --num-gpus");
+               name->starts_with("gpu/") ? fmt::format("did you mean gpus{}?", name->substr(3))
+                                         : "--num-cpus, --memory, --num-gpus");
   const std::string value = told.substr(equals + 1);
   const bool there =
       find_amount(machine.sums, *name) != nullptr ||
