@@ -14,12 +14,16 @@ std::string listed(const Resources& resources, bool all) {
   const Resources usual;
   std::string out;
   for (const ResourceKind& kind : kResourceKinds) {
+    if (kind.measure == Measure::locality) continue;
     const std::uint64_t amount = kind.get(resources);
     if (!(all || kind.shared) || !(kind.shown || amount != kind.get(usual))) continue;
     out += (out.empty() ? "" : ", ") + show_amount(kind, amount);
   }
   const std::string named = show(resources.named);
-  return named.empty() ? out : out + (out.empty() ? "" : ", ") + named;
+  if (!named.empty()) out += (out.empty() ? "" : ", ") + named;
+  if (all && resources.locality != usual.locality)
+    out += fmt::format(", locality {}", word(resources.locality));
+  return out;
 }
 
 // Stands before the names, as one that nobody can give: a torc that does not know it refuses the

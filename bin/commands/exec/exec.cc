@@ -120,6 +120,10 @@ void say_end(const App& app, const ExecOptions& o, const worker::WorkerSummary& 
   }
   std::string named = o.store.empty() ? "" : " --store " + shown;
   for (const std::string& one : o.node_resources) named += " --node-resource " + shell_word(one);
+  if (summary.end == worker::WorkerEnd::nothing_fits) {
+    for (const std::string& line : summary.mismatches) say(app.err, "torc: {}\n", line);
+    say(app.err, "torc: --node-resource says what this node has of a resource with a name\n");
+  }
   if (!w.finished()) {
     say(app.err, "torc: go on with: torc exec --resume{}\n", named);
   } else if (bad > 0) {

@@ -117,7 +117,7 @@ class NeedsCheck {
   // Names that look like slips: of what workers have nothing is known here.
   void names() {
     for (const auto& [name, users] : users_) {
-      if (name == kGpus) continue;
+      if (name == kGpus || is_reserved_resource(name)) continue;  // told where it stands
       const Place place = users.first->place_of_need({"resources", "one_of"});
       const auto is_it = [&](const Limit& limit) { return limit.name == name; };
       if (std::ranges::any_of(workflow_.limits, is_it)) {

@@ -57,7 +57,8 @@ std::optional<std::uint64_t> amount_in(const ResourceKind& kind, const std::stri
 std::string example_of(const ResourceKind& kind) {
   switch (kind.measure) {
     case Measure::count:
-      return fmt::format("{} to {}", kind.least, kind.most);
+      return fmt::format("{} to {}{}", kind.least, kind.most,
+                         kind.word == kGpus ? ", a part below 1, or all" : "");
     case Measure::bytes:
       return "512m, 8g or 1t";
     case Measure::seconds:
@@ -122,15 +123,16 @@ const std::vector<SettingKey>& keys() {
 }
 
 // Keys of a job in the workflow file that cannot be set: nobody who writes one means a job's name.
-constexpr std::string_view kOthers[] = {"scheduler",    "name",
-                                        "command",      "env",
-                                        "depends_on",   "resource_requirements",
-                                        "stdio",        "parameters",
-                                        "max_parallel", "limits",
-                                        "labels",       "crash_limit",
-                                        "state",        "failure_handler",
-                                        "walltime",     "launch",
-                                        "launch_end",   "ntasks_per_node"};
+constexpr std::string_view kOthers[] = {"scheduler",       "name",
+                                        "command",         "env",
+                                        "depends_on",      "resource_requirements",
+                                        "resources",       "stdio",
+                                        "parameters",      "max_parallel",
+                                        "limits",          "labels",
+                                        "crash_limit",     "state",
+                                        "failure_handler", "walltime",
+                                        "launch",          "launch_end",
+                                        "ntasks_per_node"};
 
 bool is_other_key(std::string_view name) {
   return std::ranges::find(kOthers, name) != std::end(kOthers) ||
