@@ -131,12 +131,12 @@ bool read_later_resources(Decoder& in, Resources& resources) {
   if (!in.ok() || in.at_end()) return in.ok();
   std::uint64_t count = in.up_to(kMostNamed + 1);
   const bool nothing = count == 0;
-  Decoder ahead = in;
-  if (count > 0 && ahead.text() == kLocalityName) {
-    const std::uint64_t locality = ahead.up_to(static_cast<std::uint64_t>(kLastLocality));
-    if (!ahead.ok() || locality == 0) return false;
+  Decoder next = in;
+  if (count > 0 && next.text() == kLocalityName) {
+    const std::uint64_t locality = next.up_to(static_cast<std::uint64_t>(kLastLocality));
+    if (!next.ok() || locality == 0) return false;
     resources.locality = static_cast<Locality>(locality);
-    in = ahead;
+    in = next;
     --count;
   }
   auto named = read_amounts_of(in, count);

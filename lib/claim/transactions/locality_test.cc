@@ -19,7 +19,7 @@ JobClass strict_pair() {
   return c;
 }
 
-Plan plan_of_class(const JobClass& job_class, std::uint64_t jobs) {
+Plan plan_of_jobs(const JobClass& job_class, std::uint64_t jobs) {
   Plan plan = plan_of({{jobs, 0}});
   plan.classes = {job_class};
   return plan;
@@ -37,7 +37,7 @@ Offer offer_of(const std::vector<bool>& free) {
 }
 
 TEST(LocalityOfClaims, a_strict_job_is_claimed_when_its_pieces_lie_as_near_as_they_have_to) {
-  TestWorkflow wf(plan_of_class(strict_pair(), 3));
+  TestWorkflow wf(plan_of_jobs(strict_pair(), 3));
   const WorkerEpoch w = wf.join();
   EXPECT_TRUE(wf.claim(w, offer_of({true, false, false, true})).empty());
   EXPECT_EQ(wf.claim(w, offer_of({true, false, true, true})).size(), 1U);
@@ -59,7 +59,7 @@ TEST(LocalityOfClaims, what_one_that_is_preferred_leaves_counts_for_a_strict_one
 TEST(LocalityOfClaims, where_a_strict_alternative_does_not_fit_the_next_one_is_taken) {
   JobClass c = strict_pair();
   c.others.emplace_back().need.cpus = 3;
-  TestWorkflow wf(plan_of_class(c, 2));
+  TestWorkflow wf(plan_of_jobs(c, 2));
   const auto grants = wf.claim(wf.join(), offer_of({true, false, true, true}));
   ASSERT_EQ(grants.size(), 2U);
   EXPECT_EQ(grants[0].alternative, 0U);
@@ -91,17 +91,17 @@ TEST(LocalityOfClaims, is_kept_in_the_store_of_each_alternative) {
   c.need.named = {{"fpga", 2000}};
   c.others.emplace_back().need.locality = Locality::scatter;
   c.others.emplace_back().need.cpus = 8;
-  const TestWorkflow wf(plan_of_class(c, 1));
+  const TestWorkflow wf(plan_of_jobs(c, 1));
   EXPECT_EQ(read_class(wf.tx, 0), c);
   for (JobClass bare : {strict_pair(), JobClass{}}) {
     bare.others.emplace_back().need.cpus = 8;
-    const TestWorkflow other(plan_of_class(bare, 1));
+    const TestWorkflow other(plan_of_jobs(bare, 1));
     EXPECT_EQ(read_class(other.tx, 0), bare);
   }
 }
 
 TEST(LocalityOfClaims, may_be_set_and_taken_back_while_the_job_waits) {
-  TestWorkflow wf(plan_of_class(strict_pair(), 1));
+  TestWorkflow wf(plan_of_jobs(strict_pair(), 1));
   const WorkerEpoch w = wf.join();
   const Offer apart = offer_of({true, false, false, true});
   EXPECT_TRUE(wf.claim(w, apart).empty());
