@@ -69,7 +69,7 @@ std::string command_key(std::size_t alternative) {
 }
 
 std::vector<Resources> choices_of(const ResourceRequirements& needs) {
-  if (needs.one_of.empty()) return {needs};
+  if (needs.one_of.empty()) return {static_cast<const Resources&>(needs)};
   std::vector<Resources> all;
   for (const Alternative& one : needs.one_of) all.push_back(one.needs);
   return all;
@@ -85,9 +85,10 @@ ResourceRequirements JobEntry::needs_with(const ResourceRequirements* set) const
   ResourceRequirements all = set == nullptr ? ResourceRequirements{} : *set;
   if (one_of.empty()) {
     for (Alternative& of_set : all.one_of) of_set.needs = needs.over(std::move(of_set.needs));
-    static_cast<Resources&>(all) = needs.over(all);
+    Resources& common = all;
+    common = needs.over(common);
   } else {
-    const Resources common = needs.over(all);
+    const Resources common = needs.over(static_cast<const Resources&>(all));
     all.one_of.clear();
     for (const SaidAlternative& own : one_of)
       all.one_of.push_back({own.needs.over(common), own.weight});

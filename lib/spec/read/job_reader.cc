@@ -360,7 +360,7 @@ ResourceRequirements read_requirements(const Session& session, const Node& map) 
   r.place = reader.name_place();
   static_cast<Resources&>(r) = read_needs(reader).over({});
   for (const SaidAlternative& one : read_alternatives(reader))
-    r.one_of.push_back({one.needs.over(r), one.weight});
+    r.one_of.push_back({one.needs.over(static_cast<const Resources&>(r)), one.weight});
   for (const Node* command : commands_of_alternatives(reader)) {
     session.error(*command, "a set of resource requirements has no commands",
                   "write one_of in the jobs themselves to give alternatives commands of their own");
