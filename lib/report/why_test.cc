@@ -83,6 +83,7 @@ TEST_F(Why, of_a_job_of_several_nodes_says_what_the_nodes_lack_and_what_helps) {
   job.need.named = {{"fpga", 2000}};
   job.need.runtime = 2h;
   job.labels = "big";
+  std::vector<claim::WorkerEpoch> nodes;
   for (int n = 1; n <= 2; ++n) {
     auto info = on("n" + std::to_string(n), 1, 1);
     info.cpus = 1;
@@ -92,15 +93,14 @@ TEST_F(Why, of_a_job_of_several_nodes_says_what_the_nodes_lack_and_what_helps) {
     info.labels = n == 1 ? "big" : "";
     info.ends_at = clock_.wall_now() + 1h;
     info.more.named = {{"fpgas", 2000, true}};
-    (void)join(info);
+    nodes.push_back(join(info));
   }
   std::vector<Reason> reasons;
   const auto seen =
       store_here_->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
         Situation situation;
-        TORC_ASSIGN(situation.workers,
-                    look_at_workers(context_, store_here_->state_directory(), reader));
-        for (WorkerNow& w : situation.workers) w.presence = {};
+        for (const claim::WorkerEpoch epoch : nodes)
+          situation.workers.emplace_back().worker = *claim::read_worker(reader, epoch);
         WorkerInquiry inquiry(context_, reader, situation, "wf.torc", "a", JobId{1});
         reasons = inquiry.look(job, 0, false);
         return {};
@@ -117,7 +117,7 @@ TEST_F(Why, of_a_job_of_several_nodes_says_what_the_nodes_lack_and_what_helps) {
   EXPECT_NE(all.find("label: 1 of 2 workers could never be one of its nodes: it asks for"),
             std::string::npos)
       << all;
-  EXPECT_NE(all.find("time: None of the 2 workers could ever be one of its nodes: it declares 2h"),
+  EXPECT_NE(all.find("time: None of the 2 workers could ever be one of its nodes: it declares 2 h"),
             std::string::npos)
       << all;
   EXPECT_EQ(all.find("it needs 2 nodes."), std::string::npos) << "each of them is one\n" << all;

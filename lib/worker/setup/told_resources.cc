@@ -60,7 +60,7 @@ std::optional<std::vector<Ids>> lists_in(std::string value) {
 
 // The ids of "[a,b],[c,d]" by group, and of "8000-8009"; none: it is neither.
 std::optional<std::vector<Ids>> ids_in(const std::string& value) {
-  if (value.starts_with('[')) return lists_in(value);
+  if (without_blanks(value).starts_with('[')) return lists_in(value);
   const std::size_t dash = value.find('-');
   if (dash == std::string::npos) return std::nullopt;
   const auto first = whole_number<std::uint32_t>(value.substr(0, dash));
