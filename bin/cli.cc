@@ -44,6 +44,7 @@ constexpr Entry kCommands[] = {
     {"graph", add_graph},
     {"new", add_new},
     {"schema", add_schema},
+    {"cluster", add_cluster},
     {"init", add_init},
     {"run", add_run},
     {"exec", add_exec},

@@ -13,6 +13,7 @@ void add_backup(Command& c);
 void add_bench(Command& c);
 void add_cancel(Command& c);
 void add_check(Command& c);
+void add_cluster(Command& c);
 void add_compact(Command& c);
 void add_completion(Command& c);
 void add_data(Command& c);

@@ -186,6 +186,7 @@ class JsonSchema : public testing::Test {
   void use_data();
   void change_jobs();
   void maintain_the_store();
+  void look_at_the_cluster();
   void repair_a_journal();
   void go_on_with_lmdb();
   void try_out_a_directory();
@@ -320,6 +321,20 @@ void JsonSchema::change_jobs() {
   take("reset", {"reset", "wf.torc", "--all", "--yes"});
 }
 
+void JsonSchema::look_at_the_cluster() {
+  here_.write("cluster.yaml", R"(cluster: alpha
+partitions:
+  - {name: p, walltime: 1h, nodes: [{count: 1, cpus: 2, memory: 1g, gpus: [{type: a, count: 1}]}]}
+qos: [{name: normal}]
+associations: [{account: lab, qos: [normal]}]
+)");
+  const json cluster = take("cluster-show", {"cluster", "show", "--profile", "cluster.yaml"});
+  EXPECT_EQ(cluster["partitions"].size(), 1U) << cluster;
+  EXPECT_EQ(cluster["profile"], "cluster.yaml");
+  take("cluster-match", {"cluster", "match", "--profile", "cluster.yaml", "--cpus", "2"});
+  take("cluster-match", {"cluster", "match", "--profile", "cluster.yaml", "--cpus", "3"}, 1);
+}
+
 void JsonSchema::maintain_the_store() {
   take("verify", {"verify", "wf.torc"});
   take("repair", {"repair", "wf.torc"});
@@ -425,6 +440,7 @@ TEST_F(JsonSchema, every_command_with_json_has_one_and_prints_what_it_says) {
   go_on_with_lmdb();
   try_out_a_directory();
   trust_a_store();
+  look_at_the_cluster();
   const std::set<std::string> wanted = wanted_schemas(here_);
   EXPECT_GE(wanted.size(), 30U) << "the help is not understood";
   for (const std::string& schema : wanted) {

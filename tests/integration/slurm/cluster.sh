@@ -218,7 +218,8 @@ controller() {
   esac
 }
 
-all_idle() { [ "$(timeout 5 sinfo -h -N -t idle -o %N | wc -l)" = "$1" ]; }
+# A node is told once for each of its partitions.
+all_idle() { [ "$(timeout 5 sinfo -h -N -t idle -o %N | sort -u | wc -l)" = "$1" ]; }
 
 start() {
   local nodes=$1 owner=${2:-} i
