@@ -114,14 +114,13 @@ void set_amount(Amounts& amounts, Amount amount) {
   }
 }
 
-void write_amounts(Encoder& out, const Amounts& amounts) {
-  out.varint(amounts.size());
+void write_amounts_of(Encoder& out, const Amounts& amounts) {
   for (const Amount& a : amounts)
     out.text(a.name).varint(a.thousandths * 2 + (a.by_piece ? 1U : 0U));
 }
 
-std::optional<Amounts> read_amounts(Decoder& in) {
-  const std::uint64_t count = in.up_to(kMostNamed);
+std::optional<Amounts> read_amounts_of(Decoder& in, std::uint64_t count) {
+  if (count > kMostNamed) return std::nullopt;
   Amounts amounts;
   while (in.ok() && amounts.size() < count) {
     Amount a;

@@ -60,8 +60,9 @@ inline constexpr std::string_view kNameRule =
 // 0 takes it out.
 void set_amount(Amounts& amounts, Amount amount);
 
-void write_amounts(Encoder& out, const Amounts& amounts);
+// Without their number, which is the caller's to write before them.
+void write_amounts_of(Encoder& out, const Amounts& amounts);
 // None: they were not written so.
-[[nodiscard]] std::optional<Amounts> read_amounts(Decoder& in);
+[[nodiscard]] std::optional<Amounts> read_amounts_of(Decoder& in, std::uint64_t count);
 
 }  // namespace torc

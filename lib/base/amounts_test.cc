@@ -81,13 +81,79 @@ TEST(LaterResources, are_written_as_before_without_a_name) {
   EXPECT_FALSE(has_later_resources(Resources{}));
 }
 
+TEST(LaterResources, keep_the_locality_beside_names_or_without_any) {
+  for (const Locality locality : {Locality::strict, Locality::scatter}) {
+    for (const Amounts& named : {Amounts{}, Amounts{{"gpus/a100", 2000}, {"port", 1000}}}) {
+      for (const Behind behind : {Behind::nothing, Behind::more}) {
+        Resources r;
+        r.named = named;
+        r.locality = locality;
+        EXPECT_TRUE(has_later_resources(r));
+        Encoder out;
+        write_later_resources(out, r, behind);
+        bool sound = false;
+        EXPECT_EQ(read_back(out.bytes(), sound), r);
+        EXPECT_TRUE(sound);
+      }
+    }
+  }
+}
+
+TEST(LaterResources, with_a_locality_are_no_names_that_a_torc_of_before_would_take) {
+  Resources r;
+  r.locality = Locality::strict;
+  Encoder out;
+  write_later_resources(out, r);
+  EXPECT_EQ(out.bytes(), std::string("\x00\x00\x01\x00\x01", 5));
+  EXPECT_FALSE(resource_name("").has_value());
+}
+
+TEST(LaterResources, of_a_locality_that_there_is_not_are_refused) {
+  for (const std::uint64_t locality : {0, 3}) {
+    Encoder out;
+    out.varint(0).varint(0).varint(1).text("").varint(locality);
+    bool sound = true;
+    (void)read_back(out.bytes(), sound);
+    EXPECT_FALSE(sound) << locality;
+  }
+}
+
+TEST(LaterResources, of_as_many_names_as_there_can_be_have_a_locality_beside_them) {
+  Resources r;
+  r.locality = Locality::scatter;
+  for (std::size_t i = 0; i < kMostNamed; ++i) set_amount(r.named, {"n" + std::to_string(i), 1000});
+  Encoder out;
+  write_later_resources(out, r);
+  bool sound = false;
+  EXPECT_EQ(read_back(out.bytes(), sound), r);
+  EXPECT_TRUE(sound);
+  set_amount(r.named, {"one_more", 1000});
+  Encoder more;
+  r.locality = Locality::preferred;
+  write_later_resources(more, r);
+  (void)read_back(more.bytes(), sound);
+  EXPECT_FALSE(sound);
+}
+
+TEST(Locality, is_written_as_the_language_has_it) {
+  for (const Locality one : {Locality::preferred, Locality::strict, Locality::scatter})
+    EXPECT_EQ(locality_named(word(one)), one);
+  EXPECT_FALSE(locality_named("Strict").has_value());
+  Resources r;
+  EXPECT_EQ(show(r), "1 CPU, 1 MiB");
+  r.gpus = 2;
+  r.locality = Locality::strict;
+  EXPECT_EQ(show(r), "1 CPU, 1 MiB, 2 GPUs, locality strict");
+}
+
 TEST(LaterResources, that_cannot_have_been_written_are_refused) {
   for (const Amounts& bad :
        {Amounts{{"b", 1000}, {"a", 1000}}, Amounts{{"A", 1000}}, Amounts{{"a", 0}},
         Amounts{{"a", kMostAmount + 1}}, Amounts{{"a", 1}, {"a", 1}}, Amounts{}}) {
     Encoder out;
     out.varint(0).varint(0);
-    write_amounts(out, bad);
+    out.varint(bad.size());
+    write_amounts_of(out, bad);
     bool sound = true;
     (void)read_back(out.bytes(), sound);
     EXPECT_FALSE(sound) << show(bad);

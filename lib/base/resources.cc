@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "lib/base/quantities.h"
 
@@ -13,15 +14,36 @@ std::string listed(const Resources& resources, bool all) {
   const Resources usual;
   std::string out;
   for (const ResourceKind& kind : kResourceKinds) {
+    if (kind.measure == Measure::locality) continue;
     const std::uint64_t amount = kind.get(resources);
     if (!(all || kind.shared) || !(kind.shown || amount != kind.get(usual))) continue;
     out += (out.empty() ? "" : ", ") + show_amount(kind, amount);
   }
   const std::string named = show(resources.named);
-  return named.empty() ? out : out + (out.empty() ? "" : ", ") + named;
+  if (!named.empty()) out += (out.empty() ? "" : ", ") + named;
+  if (all && resources.locality != usual.locality)
+    out += fmt::format(", locality {}", word(resources.locality));
+  return out;
 }
 
+// Stands before the names, as one that nobody can give: a torc that does not know it refuses the
+// record.
+constexpr std::string_view kLocalityName;
+
+constexpr std::string_view kLocalities[] = {"preferred", "strict", "scatter"};  // by Locality
+
 }  // namespace
+
+std::string_view word(Locality locality) {
+  const auto at = static_cast<std::size_t>(locality);
+  return at < std::size(kLocalities) ? kLocalities[at] : "?";
+}
+
+std::optional<Locality> locality_named(std::string_view word) {
+  const auto* const at = std::ranges::find(kLocalities, word);
+  if (at == std::end(kLocalities)) return std::nullopt;
+  return static_cast<Locality>(at - std::begin(kLocalities));
+}
 
 std::uint32_t gpu_count(const Resources& resources) {
   std::uint64_t count = resources.gpus;
@@ -40,8 +62,8 @@ Resources no_resources() {
 
 std::string show_amount(const ResourceKind& kind, std::uint64_t amount) {
   const std::string number = show_number(kind, amount);
-  if (kind.measure == Measure::seconds && !kind.one.empty())
-    return fmt::format("{} {}", kind.one, number);
+  const bool has_number = kind.measure == Measure::count || kind.measure == Measure::bytes;
+  if (!has_number && !kind.one.empty()) return fmt::format("{} {}", kind.one, number);
   if (kind.measure != Measure::count) return number;
   return fmt::format("{} {}", number, amount == 1 ? kind.one : kind.many);
 }
@@ -54,6 +76,8 @@ std::string show_number(const ResourceKind& kind, std::uint64_t amount) {
       return show_bytes(ByteCount{amount});
     case Measure::seconds:
       return show_exactly(std::chrono::seconds(amount));
+    case Measure::locality:
+      return std::string(word(static_cast<Locality>(amount)));
   }
   return "?";
 }
@@ -84,16 +108,20 @@ void write_resources(Encoder& out, const Resources& r) {
 }
 
 bool has_later_resources(const Resources& resources) {
-  if (!resources.named.empty()) return true;
+  if (!resources.named.empty() || resources.locality != Locality::preferred) return true;
   return std::ranges::any_of(
       kResourceKinds, [&](const ResourceKind& k) { return k.later && k.get(resources) != 0; });
 }
 
-void write_later_resources(Encoder& out, const Resources& resources) {
+void write_later_resources(Encoder& out, const Resources& resources, Behind behind) {
   for (const ResourceKind& kind : kResourceKinds) {
     if (kind.later) out.varint(kind.get(resources));
   }
-  if (!resources.named.empty()) write_amounts(out, resources.named);
+  const bool has_locality = resources.locality != Locality::preferred;
+  if (resources.named.empty() && !has_locality && behind == Behind::nothing) return;
+  out.varint(resources.named.size() + (has_locality ? 1 : 0));
+  if (has_locality) out.text(kLocalityName).varint(static_cast<std::uint64_t>(resources.locality));
+  write_amounts_of(out, resources.named);
 }
 
 bool read_later_resources(Decoder& in, Resources& resources) {
@@ -101,10 +129,20 @@ bool read_later_resources(Decoder& in, Resources& resources) {
     if (kind.later && !in.at_end()) kind.put(resources, in.varint());
   }
   if (!in.ok() || in.at_end()) return in.ok();
-  auto named = read_amounts(in);
+  std::uint64_t count = in.up_to(kMostNamed + 1);
+  const bool nothing = count == 0;
+  Decoder next = in;
+  if (count > 0 && next.text() == kLocalityName) {
+    const std::uint64_t locality = next.up_to(static_cast<std::uint64_t>(kLastLocality));
+    if (!next.ok() || locality == 0) return false;
+    resources.locality = static_cast<Locality>(locality);
+    in = next;
+    --count;
+  }
+  auto named = read_amounts_of(in, count);
   if (!named) return false;
   resources.named = *std::move(named);
-  return !resources.named.empty() || !in.at_end();
+  return !nothing || !in.at_end();
 }
 
 Resources read_resources(Decoder& in) {

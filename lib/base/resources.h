@@ -6,11 +6,13 @@
 // WorkerInfo::more and Offer::more. All else goes over the list.
 //
 // What has no row there has a name (Resources::named): what only some nodes have, types of GPUs,
-// parts of one. A store keeps the names behind all kinds: a further kind is a name, too.
+// parts of one. A store keeps the names behind all kinds: a further kind is a name, too, as
+// `locality` is.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,6 +21,17 @@
 #include "lib/base/units.h"
 
 namespace torc {
+
+// Out of which groups (NUMA nodes, switches) the pieces of one resource come, where a job has
+// several of them whole.
+enum class Locality : std::uint8_t {
+  preferred,  // as few as what is free allows
+  strict,     // as few as the worker would need if all of it were free: else the job waits
+  scatter     // as many as what is free allows
+};
+inline constexpr Locality kLastLocality = Locality::scatter;
+[[nodiscard]] std::string_view word(Locality locality);
+[[nodiscard]] std::optional<Locality> locality_named(std::string_view word);
 
 struct Resources {
   std::uint32_t cpus = 1;
@@ -32,10 +45,11 @@ struct Resources {
   // What has a name, and is no row of the list. A job that needs some of "gpus" here, or of a type
   // of them, has a `gpus` of 0.
   Amounts named = {};
+  Locality locality = Locality::preferred;  // of GPUs and of what has a name
   auto operator<=>(const Resources&) const = default;
 };
 
-enum class Measure : std::uint8_t { count, bytes, seconds };
+enum class Measure : std::uint8_t { count, bytes, seconds, locality };
 
 struct ResourceKind {
   std::string_view word;   // of `torc set`, JSON and reasons
@@ -88,6 +102,10 @@ inline constexpr ResourceKind kResourceKinds[] = {
      .later = true,
      .get = [](const Resources& r) { return static_cast<std::uint64_t>(r.min_time.count()); },
      .put = [](Resources& r, std::uint64_t n) { r.min_time = seconds_in_reach(n); }},
+    {.word = "locality", .key = "locality", .one = "locality", .measure = Measure::locality,
+     .most = static_cast<std::uint64_t>(kLastLocality), .settable = true,
+     .get = [](const Resources& r) { return static_cast<std::uint64_t>(r.locality); },
+     .put = [](Resources& r, std::uint64_t n) { r.locality = static_cast<Locality>(n); }},
 };
 // clang-format on
 
@@ -132,9 +150,12 @@ inline constexpr ResourceKind kResourceKinds[] = {
 void write_resources(Encoder& out, const Resources& resources);
 [[nodiscard]] Resources read_resources(Decoder& in);
 [[nodiscard]] bool has_later_resources(const Resources& resources);
-void write_later_resources(Encoder& out, const Resources& resources);
-// False: they were not written so. Where something follows them that is none of them, the number of
-// the names stands before it, also when it is 0.
+// What stands behind them in the record: the number of the names is written then, also when it is
+// 0.
+enum class Behind : std::uint8_t { nothing, more };
+void write_later_resources(Encoder& out, const Resources& resources,
+                           Behind behind = Behind::nothing);
+// False: they were not written so.
 [[nodiscard]] bool read_later_resources(Decoder& in, Resources& resources);
 
 }  // namespace torc

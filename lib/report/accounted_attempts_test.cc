@@ -122,6 +122,47 @@ TEST_F(KeptAccounts, that_cannot_be_written_leave_those_of_before) {
   EXPECT_EQ(files(), 1U);
 }
 
+TEST(AccountedAttempts, are_those_of_the_longest_of_several_steps_with_their_name) {
+  slurm::Accounted script = step_named("17.2", "FAILED");
+  script.elapsed = 1s;
+  script.step = "4";
+  const AttemptNumber number{JobId{17}, 2};
+  for (const auto& steps :
+       {std::vector{step_named("17.2"), script}, std::vector{script, step_named("17.2")}})
+    EXPECT_EQ(attempts_among(steps).at(number).state, "COMPLETED") << "its recovery is shorter";
+}
+
+TEST(AccountedAttempts, that_are_told_again_are_those_that_were_told_last) {
+  std::string made = "/tmp/torc-accounted-XXXXXX";
+  ASSERT_NE(mkdtemp(made.data()), nullptr);
+  const Path store = made;
+  ASSERT_TRUE(
+      keep_accounted(store, "12", attempts_among({step_named("1.1"), step_named("2.1")})).ok());
+  slurm::Accounted more = step_named("1.1", "TIMEOUT");
+  more.max_rss = ByteCount{300 << 20};
+  ASSERT_TRUE(keep_accounted(store, "12", attempts_among({more})).ok());
+  auto all = read_accounted(store);
+  EXPECT_EQ(all.size(), 2U);
+  EXPECT_EQ(all.at({JobId{1}, 1}).state, "TIMEOUT");
+  EXPECT_EQ(all.at({JobId{1}, 1}).max_rss, ByteCount{300 << 20});
+  EXPECT_EQ(all.at({JobId{2}, 1}).state, "COMPLETED");
+  // What cannot be read of a file is left out, and what can is kept with what is told next.
+  std::ofstream(store / "logs/sacct/12", std::ios::app) << "3 1 half a line";
+  ASSERT_TRUE(keep_accounted(store, "12", attempts_among({step_named("4.1")})).ok());
+  EXPECT_EQ(read_accounted(store).size(), 3U);
+  std::filesystem::remove_all(store);
+}
+
+TEST(AccountedAttempts, give_each_figure_by_itself) {
+  claim::Outcome seen;
+  seen.max_rss = {200 << 20};
+  seen.cpu_time = 1s;
+  EXPECT_TRUE(merge({{100 << 20}, 4s, 5s, "COMPLETED", "n1"}, seen));
+  EXPECT_EQ(seen.max_rss, ByteCount{200 << 20});
+  EXPECT_EQ(seen.cpu_time, 4s);
+  EXPECT_FALSE(merge({{200 << 20}, 4s, 5s, "COMPLETED", "n1"}, seen)) << "it is no larger";
+}
+
 TEST(AccountedAttempts, give_the_larger_figure_and_say_whether_it_is_theirs) {
   claim::Outcome seen;
   seen.max_rss = {50 << 20};

@@ -147,9 +147,11 @@ ordered_json named_json(const Amounts& named) {
 void add_needs(ordered_json& out, const Resources& needs) {
   for (const ResourceKind& kind : kResourceKinds) {
     const std::uint64_t need = kind.get(needs);
+    if (kind.measure == Measure::locality) continue;
     out[json_name(kind)] = json_if(kind.measure != Measure::seconds || need > 0, need);
   }
   out["resources"] = named_json(needs.named);
+  out["locality"] = word(needs.locality);
 }
 
 void add_shared(ordered_json& out, const Resources& has, std::string_view prefix) {

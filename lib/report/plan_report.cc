@@ -39,8 +39,10 @@ void add(Amount& amount, const spec::ResourceRequirements& needs, std::uint64_t 
 void add(Demand& demand, const spec::ExpandedEntry& entry) {
   const spec::ResourceRequirements& needs = entry.resources;
   add(demand.amount, needs, entry.count);
-  for (const ResourceKind& kind : kResourceKinds)
+  for (const ResourceKind& kind : kResourceKinds) {
+    if (kind.measure == Measure::locality) continue;  // nothing that one has more of
     kind.put(demand.most, std::max(kind.get(demand.most), kind.get(needs)));
+  }
   for (const torc::Amount& need : needs.named) {
     const torc::Amount* there = find_amount(demand.most.named, need.name);
     if (there == nullptr || there->thousandths < need.thousandths)

@@ -118,6 +118,8 @@ std::string setting_of(const ResourceKind& kind, std::uint64_t amount) {
       return fmt::format("{}={}m", kind.word, amount / mebibytes(1).value);
     case Measure::seconds:
       return fmt::format("{}={}s", kind.word, amount);
+    case Measure::locality:
+      return fmt::format("{}={}", kind.word, show_number(kind, amount));
   }
   return fmt::format("{}={}", kind.word, amount);
 }

@@ -20,7 +20,7 @@ namespace torc::report {
 struct Reason {
   // One word for scripts: hold, dependency, upstream, canceled, backoff, max_failures, action,
   // limit, budget, no_worker, allocation, nodes, scheduler, label, time, cpus, gpus, memory, node,
-  // gang, reserved, queue, claimed, running, completed, failed.
+  // gang, reserved, resource, locality, queue, claimed, running, completed, failed.
   std::string_view kind;
   std::string text;    // sentences
   std::string remedy;  // what helps, or that nothing needs to be done

@@ -77,6 +77,52 @@ TEST_F(Why, what_waits_for_an_allocation_of_its_scheduler_needs_nothing_else) {
   EXPECT_TRUE(kinds().starts_with("scheduler ")) << "those are of another one";
 }
 
+TEST_F(Why, of_a_job_of_several_nodes_says_what_the_nodes_lack_and_what_helps) {
+  claim::JobClass job;
+  job.need.nodes = 2;
+  job.need.named = {{"fpga", 2000}};
+  job.need.runtime = 2h;
+  job.labels = "big";
+  std::vector<claim::WorkerEpoch> nodes;
+  for (int n = 1; n <= 2; ++n) {
+    auto info = on("n" + std::to_string(n), 1, 1);
+    info.cpus = 1;
+    info.memory = mebibytes(1024);
+    info.group = "g";
+    info.node_name = info.host;
+    info.labels = n == 1 ? "big" : "";
+    info.ends_at = clock_.wall_now() + 1h;
+    info.more.named = {{"fpgas", 2000, true}};
+    nodes.push_back(join(info));
+  }
+  std::vector<Reason> reasons;
+  const auto seen =
+      store_here_->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+        Situation situation;
+        for (const claim::WorkerEpoch epoch : nodes)
+          situation.workers.emplace_back().worker = *claim::read_worker(reader, epoch);
+        WorkerInquiry inquiry(context_, reader, situation, "wf.torc", "a", JobId{1});
+        reasons = inquiry.look(job, 0, false);
+        return {};
+      });
+  ASSERT_TRUE(seen.ok()) << seen.error().text();
+  std::string all;
+  for (const Reason& r : reasons)
+    all += std::string(r.kind) + ": " + r.text + " | " + r.remedy + "\n";
+  EXPECT_NE(all.find("nodes: It needs 2 whole nodes"), std::string::npos) << all;
+  EXPECT_NE(all.find("resource: None of the 2 workers could ever be one of its nodes: it needs 2 "
+                     "'fpga', and no living worker has any. | did you mean 'fpgas'"),
+            std::string::npos)
+      << all;
+  EXPECT_NE(all.find("label: 1 of 2 workers could never be one of its nodes: it asks for"),
+            std::string::npos)
+      << all;
+  EXPECT_NE(all.find("time: None of the 2 workers could ever be one of its nodes: it declares 2 h"),
+            std::string::npos)
+      << all;
+  EXPECT_EQ(all.find("it needs 2 nodes."), std::string::npos) << "each of them is one\n" << all;
+}
+
 TEST_F(Why, a_canceled_job_is_being_ended_only_where_its_worker_is_at_work) {
   const auto worker = join(on("n2", 1, 1));
   start_job(worker);

@@ -19,6 +19,8 @@
 #include "lib/report/situation_text.h"
 #include "lib/report/start_by_hand.h"
 #include "lib/report/why_gang.h"
+#include "lib/report/why_locality.h"
+#include "lib/report/why_named.h"
 #include "lib/report/why_remedy.h"
 #include "lib/worker/text/node_holders.h"
 #include "lib/workflow/context/live_workers.h"
@@ -64,6 +66,7 @@ std::vector<Reason> WorkerInquiry::look(const claim::JobClass& job_class, std::i
     if (auto gang = why_gang_waits(reader_, job_class, id_, now, store_)) {
       if (!gang->could) (void)allocation(job_class, "It is ready.");
       reasons_.push_back(std::move(gang->reason));
+      if (!gang->could) nodes_lack(job_class, workers);
       return std::move(reasons_);
     }
   }
@@ -109,15 +112,26 @@ void WorkerInquiry::nobody(const claim::JobClass& job_class) {
 
 void WorkerInquiry::mismatches(const claim::JobClass& job_class,
                                const std::vector<claim::Worker>& workers) {
-  if (job_class.others.empty()) return mismatches_of(job_class, workers, 0);
+  if (job_class.others.empty()) return mismatches_of(job_class, workers, 0, "run it");
   for (std::uint32_t a = 0; a < job_class.alternatives(); ++a)
-    mismatches_of(job_class.by(a), workers, a + 1);
+    mismatches_of(job_class.by(a), workers, a + 1, "run it");
+}
+
+// Of workers of groups, as these alone can be; where there are none, of all.
+void WorkerInquiry::nodes_lack(const claim::JobClass& job_class,
+                               const std::vector<claim::Worker>& workers) {
+  std::vector<claim::Worker> nodes;
+  std::ranges::copy_if(workers, std::back_inserter(nodes),
+                       [](const claim::Worker& w) { return !w.info.group.empty(); });
+  claim::JobClass of_node = job_class;
+  of_node.need.nodes = 1;
+  mismatches_of(of_node, nodes.empty() ? workers : nodes, 0, "be one of its nodes");
 }
 
 // One reason for each thing that some worker lacks, that of most workers first.
 void WorkerInquiry::mismatches_of(const claim::JobClass& job_class,
                                   const std::vector<claim::Worker>& workers,
-                                  std::uint32_t alternative) {
+                                  std::uint32_t alternative, std::string_view what_for) {
   const claim::Requirement& need = job_class.need;
   const WallTime now = context_.clock.wall_now();
   Resources most = no_resources();
@@ -143,9 +157,9 @@ void WorkerInquiry::mismatches_of(const claim::JobClass& job_class,
                                 ? fmt::format("{} of {} workers could never", n, workers.size())
                             : n == 1 ? "The only worker could never"
                                      : fmt::format("None of the {} workers could ever", n);
-    const std::string it =
-        alternative == 0 ? "it" : fmt::format("it by alternative {}", alternative);
-    found.push_back({n, {kind, fmt::format("{} run {}: {}.", who, it, text), std::move(remedy)}});
+    const std::string by = alternative == 0 ? "" : fmt::format(" by alternative {}", alternative);
+    found.push_back(
+        {n, {kind, fmt::format("{} {}{}: {}.", who, what_for, by, text), std::move(remedy)}});
   };
   const auto note = [&](std::uint8_t what, std::string_view kind, std::string text,
                         std::string remedy) {
@@ -190,30 +204,8 @@ void WorkerInquiry::mismatches_of(const claim::JobClass& job_class,
          or_set("with more", setting_of(kind, kind.get(most))));
   }
   for (const Amount& a : need.named) {
-    std::uint64_t lacking = 0;
-    claim::Stock most_of_it;
-    for (const claim::Worker& w : workers) {
-      const Resources total = claim::total_of(w.info);
-      const claim::Stock stock = claim::stock_of(total, a.name);
-      if (!w.info.ignores_resources && !claim::could_give(total, a)) ++lacking;
-      if (stock.thousandths > most_of_it.thousandths) most_of_it = stock;
-    }
-    const bool gpus = a.name == kGpus;
-    const std::string start_one = gpus ? "where there are GPUs" : std::string("that has it");
-    std::string text;
-    if (most_of_it.thousandths == 0) {
-      text = fmt::format("it needs {} '{}', and no living worker has any",
-                         show_thousandths(a.thousandths), a.name);
-    } else if (most_of_it.by_piece && !is_by_piece(a.thousandths)) {
-      text = fmt::format("it needs {} '{}', which is given as whole pieces or as a part of one",
-                         show_thousandths(a.thousandths), a.name);
-    } else {
-      text = fmt::format("it needs {} '{}', and {} at most {}", show_thousandths(a.thousandths),
-                         a.name, have, show_thousandths(most_of_it.thousandths));
-    }
-    tell(lacking, "resource", std::move(text),
-         fmt::format("start a worker {}: torc worker {}{}", start_one, store_,
-                     gpus ? "" : resource_flag(a)));
+    NamedLack lack = lack_of(a, workers, store_, job_);
+    tell(lack.workers, "resource", std::move(lack.text), std::move(lack.remedy));
   }
   const bool learned =
       need.min_time.count() == 0 &&
@@ -246,6 +238,12 @@ void WorkerInquiry::queue(const claim::JobClass& job_class, std::int32_t priorit
   if (auto kept = why_kept_from(reader_, job_class, idle, store_, job_); kept && !idle.empty()) {
     reasons_.push_back(*std::move(kept));
     return;
+  }
+  if (idle.empty()) {
+    if (auto apart = why_pieces_lie_apart(reader_, job_class, fitting, store_, job_)) {
+      reasons_.push_back(*std::move(apart));
+      return;
+    }
   }
   const auto load = claim::read_load(reader_);
   const std::uint64_t ready = load.ok() ? load->ready : 1;

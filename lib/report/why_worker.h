@@ -35,9 +35,11 @@ class WorkerInquiry {
   bool allocation(const claim::JobClass& job_class, const std::string& so_far);
   // Of each alternative, where it has some.
   void mismatches(const claim::JobClass& job_class, const std::vector<claim::Worker>& workers);
-  // Of one; `alternative`: as people number them, 0: the job has no others.
+  // Of one; `alternative`: as people number them, 0: the job has no others. `what_for`: "run it".
   void mismatches_of(const claim::JobClass& job_class, const std::vector<claim::Worker>& workers,
-                     std::uint32_t alternative);
+                     std::uint32_t alternative, std::string_view what_for);
+  // What keeps workers from being nodes of a job of several nodes.
+  void nodes_lack(const claim::JobClass& job_class, const std::vector<claim::Worker>& workers);
   void queue(const claim::JobClass& job_class, std::int32_t priority,
              const std::vector<claim::Worker>& fitting, std::size_t all, bool held_back);
   // Of workers that have nothing to do: whether all wait for others of this node; tells it then.

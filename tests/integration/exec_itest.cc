@@ -239,6 +239,46 @@ TEST(Exec, runs_as_many_at_a_time_as_asked) {
   EXPECT_EQ(process->wait().exit_code, 0);
 }
 
+TEST(Exec, jobs_have_what_they_ask_for_of_the_node) {
+  const Workplace here;
+  Fifo record(here.path() / "record");
+  Fifo gate(here.path() / "gate");
+  const auto process =
+      here.start({"exec", "-j", "8", "--node-resource", "fpga=[a,b],[c,d]", "--resource", "fpga=2",
+                  "-c", "echo $TORC_RESOURCE_FPGA > record; read x < gate #", "1", "2", "3"});
+  ASSERT_TRUE(wait_until({process.get(), &record},
+                         [&] { return record.lines().size() == 2 || !process->running(); }));
+  EXPECT_TRUE(record.has("a,b"));
+  EXPECT_TRUE(record.has("c,d")) << "there are four pieces";
+  gate.open_gate(10);
+  EXPECT_EQ(process->wait().exit_code, 0);
+}
+
+TEST(Exec, as_many_as_asked_run_at_a_time_also_when_they_ask_for_something) {
+  const Workplace here;
+  Fifo record(here.path() / "record");
+  Fifo gate(here.path() / "gate");
+  const auto process =
+      here.start({"exec", "-j", "2", "--node-resource", "port=1-9", "--resource", "port=1", "-c",
+                  "echo {} > record; read x < gate #", "1", "2", "3"});
+  ASSERT_TRUE(wait_until({process.get(), &record},
+                         [&] { return record.lines().size() == 2 || !process->running(); }));
+  EXPECT_FALSE(record.has("3"));
+  gate.open_gate(10);
+  EXPECT_EQ(process->wait().exit_code, 0);
+}
+
+TEST(Exec, says_what_this_node_lacks_and_goes_on_where_it_has_it) {
+  const Workplace here;
+  const Ended lacks = here.run({"exec", "--resource", "fpga=1", "--store", "s", "-c", "echo", "x"});
+  EXPECT_EQ(lacks.exit_code, 1) << lacks;
+  EXPECT_TRUE(lacks.says("it needs 1 'fpga', of which there is none")) << lacks;
+  EXPECT_TRUE(lacks.says("--node-resource says what this node has")) << lacks;
+  const Ended ended = here.run({"exec", "--resume", "--store", "s", "--node-resource", "fpga=1"});
+  EXPECT_EQ(ended.exit_code, 0) << ended;
+  EXPECT_EQ(ended.out, "x\n");
+}
+
 TEST(Exec, makes_jobs_of_more_lines_than_it_holds_at_a_time) {
   const Workplace here;
   std::string lines;
@@ -275,6 +315,13 @@ TEST(Exec, nothing_is_made_of_bad_input) {
       {{"exec", "-c", "x", "--param", "i"}, "NAME=VALUES"},
       {{"exec", "-c", "x", "--param", "i=3:1"}, "is empty"},
       {{"exec", "-c", "x", "-j", "0", "b"}, "--jobs"},
+      {{"exec", "-c", "x", "--resource", "fpga", "b"}, "--resource takes NAME=AMOUNT, not 'fpga'"},
+      {{"exec", "-c", "x", "--resource", "f=1", "--resource", "f=2", "b"}, "given twice"},
+      {{"exec", "-c", "x", "--resource", "f pga=1", "b"}, "no resource can be called 'f pga'"},
+      {{"exec", "-c", "x", "--resource", "cpus=1", "b"}, "'cpus' has a key of its own"},
+      {{"exec", "-c", "x", "--resource", "fpga=0", "b"}, "'fpga' cannot be '0'"},
+      {{"exec", "-c", "x", "--gpus", "1.5", "b"}, "whole GPUs, or a part of one"},
+      {{"exec", "--resume", "--gpus", "1"}, "other ones were given"},
       {{"exec", "--resume", "-c", "x"}, "other ones were given"},
       {{"exec", "--resume"}, "there is nothing to go on with"},
       {{"exec", "--resume", "--store", "none"}, "there is nothing to go on with: no "},

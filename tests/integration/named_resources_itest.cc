@@ -124,6 +124,64 @@ jobs:
   EXPECT_EQ(worker->wait().exit_code, 0);
 }
 
+TEST(NamedResources, a_strict_job_waits_for_pieces_of_one_group_and_says_so) {
+  Workplace here;
+  here.write("wf.yaml", R"(name: wf
+jobs:
+  - {name: "one{i}", command: "echo one{i} $TORC_RESOURCE_FPGA > record; read x < gate{i}", memory: 1m, resources: {fpga: 1}, locality: scatter, priority: 9, parameters: {i: "1:2"}}
+  - {name: pair, command: "echo pair $TORC_RESOURCE_FPGA > record", memory: 1m, resources: {fpga: 2}, locality: strict}
+)");
+  Fifo record{here.path() / "record"};
+  Fifo first{here.path() / "gate1"};
+  Fifo second{here.path() / "gate2"};
+  ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
+  const auto worker = here.start(
+      {"worker", "wf.torc", "--num-cpus", "4", "--memory", "1g", "--resource", "fpga=[a,b],[c,d]"});
+  ASSERT_TRUE(wait_until({&record, worker.get()}, [&] { return record.lines().size() == 2; }))
+      << worker->err();
+  EXPECT_TRUE(record.has("one1 a")) << record.lines().front();
+  EXPECT_TRUE(record.has("one2 c")) << record.lines().back();
+  const json why = here.json({"why", "wf.torc", "pair"});
+  ASSERT_EQ(why["reasons"].size(), 1U) << why;
+  EXPECT_EQ(why["reasons"][0]["kind"], "locality") << why;
+  EXPECT_NE(std::string(why["reasons"][0]["message"]).find("has 2 of 4 'fpga' free"),
+            std::string::npos)
+      << why;
+  EXPECT_EQ(here.json({"job", "wf.torc", "pair"})["locality"], "strict");
+  second.open_gate(1);
+  ASSERT_TRUE(wait_until({&record, worker.get()}, [&] { return record.lines().size() == 3; }))
+      << worker->err();
+  EXPECT_TRUE(record.has("pair c,d")) << record.lines().back();
+  first.open_gate(1);
+  EXPECT_EQ(worker->wait().exit_code, 0);
+}
+
+TEST(NamedResources, a_job_is_set_to_need_what_it_can_be_given) {
+  Workplace here;
+  here.write("wf.yaml",
+             "name: wf\njobs: [{name: a, command: 'test \"$TORC_RESOURCE_FPGA\" = a,b', "
+             "memory: 1m, resources: {fpga: 1.5}}]\n");
+  ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
+  const std::vector<std::string> run = {"run",      "wf.torc", "--num-cpus", "1",
+                                        "--memory", "1g",      "--resource", "fpga=[a,b]"};
+  EXPECT_TRUE(here.run(run).says("which is given as whole pieces or as a part of one"));
+  ASSERT_EQ(here.run({"set", "wf.torc", "a", "resources.fpga=2"}).exit_code, 0);
+  EXPECT_EQ(here.run(run).exit_code, 0);
+}
+
+TEST(NamedResources, a_name_that_no_job_has_is_told_with_the_one_that_is_meant) {
+  Workplace here;
+  here.write("wf.yaml",
+             "name: wf\njobs: [{name: a, command: 'true', resources: {scratch_gb: 1}}]\n");
+  ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
+  const Ended slip = here.run({"run", "wf.torc", "--resource", "scrach_gb=5"});
+  EXPECT_TRUE(slip.says("no job asks for --resource scrach_gb; did you mean scratch_gb?")) << slip;
+  const Ended other =
+      here.run({"run", "wf.torc", "--resource", "port=5", "--resource", "scratch_gb=5"});
+  EXPECT_EQ(other.exit_code, 0) << other;
+  EXPECT_FALSE(other.says("no job asks for")) << other;
+}
+
 TEST(NamedResources, a_flag_that_makes_no_sense_is_refused) {
   Workplace here;
   here.write("wf.yaml", "name: wf\njobs: [{name: a, command: 'true'}]\n");

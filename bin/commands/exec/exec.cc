@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "bin/commands/commands.h"
@@ -44,6 +46,7 @@ Remove it when you need it no more. Exit code: 0 every job completed; 1 some did
 
 constexpr std::uint64_t kMostRetries = 1000;
 constexpr std::uint64_t kMostCounted = 1'000'000;
+constexpr std::uint64_t kMostCpus = 65'536;
 
 // What tells jobs apart to a person: the value, else the name where parameters made it, else the
 // command.
@@ -74,6 +77,32 @@ Result<std::vector<bool>> find_over(store::Store& store) {
   return over;
 }
 
+// Whether some job needs what is not counted where only their number is.
+Result<bool> needs_more_than_cpus(store::Store& store) {
+  bool found = false;
+  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    found = false;
+    return claim::scan_classes(reader, [&](const claim::JobClass& c) {
+      found = found || c.need.gpus > 0 || !c.need.named.empty();
+      return !found;
+    });
+  }));
+  return found;
+}
+
+// Each job needs one CPU, so that many of these are that many jobs.
+Result<worker::WorkerOptions> worker_for(const ExecOptions& o, store::Store& store) {
+  worker::WorkerOptions worker;
+  worker.resources = o.node_resources;
+  TORC_ASSIGN(const bool counts, needs_more_than_cpus(store));
+  if (!counts) {
+    worker.max_parallel_jobs = o.jobs;
+  } else if (o.jobs) {
+    worker.cpus = static_cast<std::uint32_t>(std::min(*o.jobs, kMostCpus));
+  }
+  return worker;
+}
+
 void say_end(const App& app, const ExecOptions& o, const worker::WorkerSummary& summary,
              const Path& store) {
   const claim::WorkflowState& w = summary.workflow;
@@ -89,7 +118,12 @@ void say_end(const App& app, const ExecOptions& o, const worker::WorkerSummary& 
     say(app.err, "torc: nothing more was started after {} failure(s)\n",
         show_count(report::failures(w)));
   }
-  const std::string named = o.store.empty() ? "" : " --store " + shown;
+  std::string named = o.store.empty() ? "" : " --store " + shown;
+  for (const std::string& one : o.node_resources) named += " --node-resource " + shell_word(one);
+  if (summary.end == worker::WorkerEnd::nothing_fits) {
+    for (const std::string& line : summary.mismatches) say(app.err, "torc: {}\n", line);
+    say(app.err, "torc: --node-resource says what this node has of a resource with a name\n");
+  }
   if (!w.finished()) {
     say(app.err, "torc: go on with: torc exec --resume{}\n", named);
   } else if (bad > 0) {
@@ -112,11 +146,11 @@ Result<Exit> run_jobs_of(const App& app, const ExecOptions& o,
                          std::unique_ptr<store::Store> store) {
   const Path directory = store->directory();
   TORC_ASSIGN(auto settings, workflow::read_settings(*store));
-  worker::WorkerOptions worker;
-  worker.max_parallel_jobs = o.jobs;
+  TORC_ASSIGN(const worker::WorkerOptions worker, worker_for(o, *store));
   TORC_ASSIGN(auto setup, worker::make_worker_setup(app, worker, directory, worker::Place::laptop,
                                                     settings.run));
   warn(app, setup);
+  TORC_TRY(note_unknown_bindings(app, *store, worker));
   std::vector<bool> over;
   if (o.keep_order && (o.resume || o.resume_failed)) {
     TORC_ASSIGN(over, find_over(*store));
@@ -158,6 +192,15 @@ Error bad_flags(std::string what, std::string remedy) {
 // What goes together; an Error says what to leave out.
 Result<void> check_flags(const ExecOptions& o) {
   const bool resumes = o.resume || o.resume_failed;
+  std::set<std::string> resources;
+  for (const std::string& one : o.resources) {
+    const std::string name = one.substr(0, one.find('='));
+    if (name.size() == one.size())
+      return bad_flags(fmt::format("--resource takes NAME=AMOUNT, not '{}'", printable(one)),
+                       "for example --resource gpus/a100=2 or --resource licence=0.5");
+    if (!resources.insert(name).second)
+      return bad_flags(fmt::format("--resource {} is given twice", printable(name)), "once");
+  }
   if (resumes && o.describes_jobs) {
     return bad_flags("--resume goes on with the jobs there are, and other ones were given",
                      "leave out what describes jobs; --store DIR says which ones to go on with");
@@ -219,6 +262,15 @@ void add_limits(Command& c, ExecOptions& o) {
   c.option("-j,--jobs", o.jobs, "jobs at a time (default: the CPUs)")
       .value("N")
       .between(std::uint64_t{1}, kMostCounted);
+  c.option("--gpus", o.gpus, "GPUs of each job: 1, a part such as 0.25, or all").value("N");
+  c.option("--resource", o.resources,
+           "what else each job needs of this node: gpus/a100=2, licence=0.5; may be repeated")
+      .value("NAME=AMOUNT")
+      .one_at_a_time();
+  c.option("--node-resource", o.node_resources,
+           "what this node has of it, as --resource of torc run; may be repeated")
+      .value("NAME=WHAT")
+      .one_at_a_time();
   c.option("--retries", o.retries, "tries after a failure")
       .value("N")
       .between(std::uint64_t{0}, kMostRetries);
@@ -233,7 +285,7 @@ void add_limits(Command& c, ExecOptions& o) {
 bool describes_jobs(const Command& c) {
   const auto names = {"VALUES",    "--command", "--commands-file", "--arg-file", "--param",
                       "--retries", "--timeout", "--max-failures",  "--name",     "--dry-run",
-                      "--engine",  "--null",    "--link"};
+                      "--engine",  "--null",    "--link",          "--gpus",     "--resource"};
   return std::any_of(names.begin(), names.end(), [&](const char* name) { return c.given(name); });
 }
 

@@ -91,6 +91,29 @@ std::string pattern_of(std::string_view command) {
   return any ? pattern : fmt::format("{} {{{}}}", pattern, kLine);
 }
 
+bool has_needs(const ExecOptions& o) {
+  return o.timeout || !o.gpus.empty() || !o.resources.empty();
+}
+
+// As a file has it: what is no number is told by the language.
+ordered_json amount_of(const std::string& text) {
+  const bool number = !text.empty() && text.find_first_not_of("0123456789.") == std::string::npos;
+  ordered_json parsed = number ? ordered_json::parse(text, nullptr, false) : ordered_json(text);
+  return parsed.is_discarded() ? ordered_json(text) : parsed;
+}
+
+// A set of resource requirements.
+ordered_json needs_of(const ExecOptions& o) {
+  ordered_json needs = {{"name", "one"}};
+  if (o.timeout) needs["runtime"] = fmt::format("PT{}S", o.timeout->count());
+  if (!o.gpus.empty()) needs["num_gpus"] = amount_of(o.gpus);
+  for (const std::string& one : o.resources) {
+    const std::size_t sign = one.find('=');
+    needs["resources"][one.substr(0, sign)] = amount_of(one.substr(sign + 1));
+  }
+  return needs;
+}
+
 // What all workflows of torc exec have.
 ordered_json frame(const ExecOptions& o) {
   ordered_json spec;
@@ -98,10 +121,7 @@ ordered_json frame(const ExecOptions& o) {
   spec["description"] = "made by torc exec";
   spec["execution_config"] = {{"stdio", {{"mode", "packed"}}}};
   if (o.max_failures) spec["max_failures"] = *o.max_failures;
-  if (o.timeout) {
-    spec["resource_requirements"] = ordered_json::array(
-        {{{"name", "one"}, {"runtime", fmt::format("PT{}S", o.timeout->count())}}});
-  }
+  if (has_needs(o)) spec["resource_requirements"] = ordered_json::array({needs_of(o)});
   if (o.retries.value_or(0) > 0) {
     const ordered_json rule = {{"match_all_exit_codes", true}, {"max_retries", *o.retries}};
     spec["failure_handlers"] =
@@ -113,7 +133,7 @@ ordered_json frame(const ExecOptions& o) {
 
 ordered_json job_of(const ExecOptions& o, const std::string& name, const std::string& command) {
   ordered_json job = {{"name", name}, {"command", command}};
-  if (o.timeout) job["resource_requirements"] = "one";
+  if (has_needs(o)) job["resource_requirements"] = "one";
   if (o.retries.value_or(0) > 0) job["failure_handler"] = "again";
   return job;
 }

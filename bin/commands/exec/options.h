@@ -21,6 +21,9 @@ struct ExecOptions {
   std::optional<std::uint64_t> retries;
   std::optional<std::chrono::seconds> timeout;
   std::optional<std::uint64_t> max_failures;
+  std::string gpus;                         // of each job: "1", "0.25", "all"
+  std::vector<std::string> resources;       // of each job: NAME=AMOUNT
+  std::vector<std::string> node_resources;  // what this node has, as --resource of torc run
   std::string name;
   std::string store;
   std::string engine = "auto";

@@ -82,6 +82,15 @@ Result<worker::WorkerSummary> work_here(const App& app, std::unique_ptr<store::S
   });
 }
 
+namespace {
+
+// "fpga" of "fpga/u280".
+std::string base_of(const std::string& resource) {
+  return resource.substr(0, resource.find('/'));
+}
+
+}  // namespace
+
 void warn(const App& app, const worker::WorkerSetup& setup) {
   if (!setup.warning.empty()) say(app.err, "torc: warning: {}\n", setup.warning);
 }
@@ -90,14 +99,19 @@ Result<void> note_unknown_bindings(const App& app, store::Store& store,
                                    const worker::WorkerOptions& options) {
   std::vector<std::string> schedulers;
   std::vector<std::string> labels;
+  std::vector<std::string> resources;  // without their types
   bool unbound = false;
   TORC_TRY(store.view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
     schedulers.clear();
     labels.clear();
+    resources.clear();
     unbound = false;
     return claim::scan_classes(reader, [&](const claim::JobClass& c) {
       if (!c.scheduler.empty()) schedulers.push_back(c.scheduler);
       for (const std::string_view label : labels_of(c.labels)) labels.emplace_back(label);
+      for (std::uint32_t a = 0; a < c.alternatives(); ++a) {
+        for (const Amount& need : c.need_of(a).named) resources.push_back(base_of(need.name));
+      }
       unbound = unbound || (c.scheduler.empty() && c.labels.empty());
       return true;
     });
@@ -115,6 +129,13 @@ Result<void> note_unknown_bindings(const App& app, store::Store& store,
   for (const std::string& some : options.labels) {
     for (const std::string_view label : labels_of(some))
       note("--label", std::string(label), labels);
+  }
+  for (const std::string& told : options.resources) {
+    const std::string name = base_of(resource_name(told.substr(0, told.find('='))).value_or(""));
+    if (name.empty() || std::ranges::find(resources, name) != resources.end()) continue;
+    const std::string near = spec::nearest(name, resources);
+    if (!near.empty())
+      say(app.err, "torc: note: no job asks for --resource {}; did you mean {}?\n", name, near);
   }
   return {};
 }

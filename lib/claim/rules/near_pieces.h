@@ -2,6 +2,7 @@
 // node, a switch, whatever those who name the pieces know of. Pure.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -12,5 +13,13 @@ namespace torc::claim {
 // Precondition: count > 0.
 [[nodiscard]] std::vector<std::uint64_t> from_fewest_groups(const std::vector<std::uint64_t>& free,
                                                             std::uint64_t count);
+
+// The same spread over as many groups as can be: one after the other, each of a group of which the
+// fewest are taken, of those the one of which the most are left.
+[[nodiscard]] std::vector<std::uint64_t> from_most_groups(const std::vector<std::uint64_t>& free,
+                                                          std::uint64_t count);
+
+// How many groups of such a choice anything is taken of.
+[[nodiscard]] std::size_t groups_of(const std::vector<std::uint64_t>& taken);
 
 }  // namespace torc::claim

@@ -22,5 +22,17 @@ TEST(NearPieces, more_than_there_is_is_not_given) {
   EXPECT_TRUE(from_fewest_groups({}, 1).empty());
 }
 
+TEST(NearPieces, that_are_to_be_spread_are_of_every_group_before_a_second_one_is) {
+  EXPECT_EQ(from_most_groups({1, 4, 2}, 2), (Numbers{0, 1, 1})) << "where most are left";
+  EXPECT_EQ(from_most_groups({1, 4, 2}, 5), (Numbers{1, 2, 2}));
+  EXPECT_EQ(from_most_groups({1, 4, 2}, 7), (Numbers{1, 4, 2}));
+  EXPECT_TRUE(from_most_groups({1, 4, 2}, 8).empty());
+}
+
+TEST(NearPieces, are_of_the_groups_that_some_are_taken_of) {
+  EXPECT_EQ(groups_of({0, 3, 0, 1}), 2U);
+  EXPECT_EQ(groups_of({}), 0U);
+}
+
 }  // namespace
 }  // namespace torc::claim

@@ -94,7 +94,7 @@ Capacity free_capacity(const Offer& offer) {
 }
 
 bool may_be_prefetched(const JobClass& job_class) {
-  return job_class.alone == Alone::no && job_class.need.named.empty() && job_class.others.empty();
+  return job_class.alone == Alone::no && !needs_pieces(job_class.need) && job_class.others.empty();
 }
 
 std::uint64_t how_many_fit(const JobClass& job_class, const Capacity& free, const Offer& offer) {
@@ -107,7 +107,7 @@ std::uint64_t how_many_fit(const JobClass& job_class, const Capacity& free, cons
   for_shared([&](const ResourceKind& kind) {
     fitting = std::min(fitting, quotient(kind.get(free.left), kind.get(need)));
   });
-  if (need.named.empty() || fitting == 0) return fitting;
+  if (!needs_pieces(need) || fitting == 0) return fitting;
   return std::min(fitting, how_many_named_fit(need, {free.left, total_of(offer), free.pieces}));
 }
 

@@ -82,8 +82,9 @@ struct Capacity {
   std::vector<Piece> pieces = {};
 };
 [[nodiscard]] Capacity free_capacity(const Offer& offer);
-// Whether a job of the class may wait on a worker for others to end. What has a name is scarce:
-// whoever has it free may have such a job, and nobody keeps one beside it. Which alternative a job
+// Whether a job of the class may wait on a worker for others to end. What has a name, and GPUs that
+// lie as they have to, are scarce: whoever has them free may have such a job, and nobody keeps one
+// beside it. Which alternative a job
 // has is decided when there is room for it.
 [[nodiscard]] bool may_be_prefetched(const JobClass& job_class);
 // How many jobs of the class fit into `free` now; UINT64_MAX: as many as you like. Of both

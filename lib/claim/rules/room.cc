@@ -67,50 +67,80 @@ std::vector<std::uint32_t> whole_ones(std::string_view name, const std::vector<P
   return whole;
 }
 
-// Of `whole`, `count` in as few groups as can be; one without a group is one by itself.
-// Precondition: there are as many.
-std::vector<std::uint32_t> near_each_other(const std::vector<std::uint32_t>& whole,
-                                           std::uint64_t count, const std::vector<Piece>& pieces) {
-  std::vector<std::uint32_t> groups;  // of which each of `whole` is
+// Some of the pieces by their groups; one without a group is one by itself.
+struct Grouped {
+  std::vector<std::uint32_t> group;  // of each of them
+  std::vector<std::uint64_t> sizes;
+};
+Grouped by_group(const std::vector<std::uint32_t>& some, const std::vector<Piece>& pieces) {
+  Grouped by;
   std::vector<std::uint32_t> names;
-  std::vector<std::uint64_t> free;
-  for (const std::uint32_t i : whole) {
+  for (const std::uint32_t i : some) {
     const std::uint32_t name = pieces[i].group;
     const auto known = name == 0 ? names.end() : std::ranges::find(names, name);
-    groups.push_back(static_cast<std::uint32_t>(known - names.begin()));
+    by.group.push_back(static_cast<std::uint32_t>(known - names.begin()));
     if (known == names.end()) {
       names.push_back(name);
-      free.push_back(1);
+      by.sizes.push_back(1);
     } else {
-      ++free[groups.back()];
+      ++by.sizes[by.group.back()];
     }
   }
-  std::vector<std::uint64_t> take = from_fewest_groups(free, count);
+  return by;
+}
+
+// How many groups it takes, were all of them free. Precondition: there are as many.
+std::size_t least_groups(std::string_view name, std::uint64_t count,
+                         const std::vector<Piece>& pieces) {
+  std::vector<std::uint32_t> all;
+  for (std::uint32_t i = 0; i < pieces.size(); ++i)
+    if (is_of(pieces[i].kind, name)) all.push_back(i);
+  return groups_of(from_fewest_groups(by_group(all, pieces).sizes, count));
+}
+
+// Of `whole`, `count` that lie as they should. Empty: they would lie in more than `most` groups.
+// Precondition: there are as many.
+std::vector<std::uint32_t> by_locality(const std::vector<std::uint32_t>& whole, std::uint64_t count,
+                                       const std::vector<Piece>& pieces, Locality locality,
+                                       std::size_t most) {
+  const Grouped by = by_group(whole, pieces);
+  std::vector<std::uint64_t> take = locality == Locality::scatter
+                                        ? from_most_groups(by.sizes, count)
+                                        : from_fewest_groups(by.sizes, count);
   std::vector<std::uint32_t> chosen;
+  if (groups_of(take) > most) return chosen;
   for (std::size_t i = 0; i < whole.size(); ++i) {
-    if (take[groups[i]] == 0) continue;
-    --take[groups[i]];
+    if (take[by.group[i]] == 0) continue;
+    --take[by.group[i]];
     chosen.push_back(whole[i]);
   }
   return chosen;
 }
 
-// The pieces that serve a need of that name best; empty: there are not so many.
+// The pieces that serve a need of that name best; empty: there are not so many, or not as near each
+// other as they have to be.
 std::vector<std::uint32_t> best_whole(std::string_view name, std::uint64_t count,
-                                      const std::vector<Piece>& pieces) {
-  std::vector<std::uint32_t> whole = whole_ones(name, pieces);
+                                      const std::vector<Piece>& pieces, Locality locality) {
+  const std::vector<std::uint32_t> whole = whole_ones(name, pieces);
   if (whole.size() < count) return {};
   const auto plain = static_cast<std::uint64_t>(std::ranges::count_if(
       whole, [&](std::uint32_t i) { return pieces[i].kind.size() == name.size(); }));
-  if (plain >= count) whole.resize(plain);
-  if (std::ranges::all_of(whole, [&](std::uint32_t i) { return pieces[i].group == 0; })) {
-    whole.resize(count);
-    return whole;
+  std::vector<std::uint32_t> first = whole;
+  if (plain >= count) first.resize(plain);
+  if (std::ranges::all_of(pieces, [](const Piece& p) { return p.group == 0; })) {
+    first.resize(count);
+    return first;
   }
-  return near_each_other(whole, count, pieces);
+  const std::size_t most =
+      locality == Locality::strict ? least_groups(name, count, pieces) : pieces.size();
+  auto chosen = by_locality(first, count, pieces, locality, most);
+  if (chosen.empty() && first.size() < whole.size())
+    chosen = by_locality(whole, count, pieces, locality, most);
+  return chosen;
 }
 
-std::optional<std::uint32_t> best_shared(const Amount& need, const std::vector<Piece>& pieces) {
+std::optional<std::uint32_t> best_shared(const Amount& need, const std::vector<Piece>& pieces,
+                                         Locality locality) {
   std::optional<std::uint32_t> best;
   for (std::uint32_t i = 0; i < pieces.size(); ++i) {
     const Piece& p = pieces[i];
@@ -118,11 +148,12 @@ std::optional<std::uint32_t> best_shared(const Amount& need, const std::vector<P
     if (!best || p.free < pieces[*best].free) best = i;
   }
   if (best) return best;
-  const auto whole = best_whole(need.name, 1, pieces);
+  const auto whole = best_whole(need.name, 1, pieces, locality);
   return whole.empty() ? std::nullopt : std::optional(whole.front());
 }
 
-bool choose_one(const Amount& need, std::vector<Piece>& pieces, std::vector<PieceUse>& uses) {
+bool choose_one(const Amount& need, Locality locality, std::vector<Piece>& pieces,
+                std::vector<PieceUse>& uses) {
   const auto use = [&](std::uint32_t piece, std::uint32_t thousandths) {
     pieces[piece].free -= thousandths;
     uses.push_back({piece, thousandths});
@@ -135,12 +166,12 @@ bool choose_one(const Amount& need, std::vector<Piece>& pieces, std::vector<Piec
     return true;
   }
   if (need.thousandths < kWhole) {
-    const auto piece = best_shared(need, pieces);
+    const auto piece = best_shared(need, pieces, locality);
     if (piece) use(*piece, static_cast<std::uint32_t>(need.thousandths));
     return piece.has_value();
   }
   if (need.thousandths % kWhole != 0) return false;
-  const auto whole = best_whole(need.name, need.thousandths / kWhole, pieces);
+  const auto whole = best_whole(need.name, need.thousandths / kWhole, pieces, locality);
   for (const std::uint32_t piece : whole) use(piece, kWhole);
   return !whole.empty();
 }
@@ -153,9 +184,39 @@ bool choose_into(const Resources& need, const Resources* total, std::vector<Piec
     if (total == nullptr &&
         std::ranges::none_of(pieces, [&](const Piece& p) { return is_of(p.kind, a.name); }))
       continue;
-    if (!choose_one(a, pieces, uses)) return false;
+    if (!choose_one(a, need.locality, pieces, uses)) return false;
   }
-  return need.gpus == 0 || choose_one({std::string(kGpus), need.gpus * kWhole}, pieces, uses);
+  return need.gpus == 0 ||
+         choose_one({std::string(kGpus), need.gpus * kWhole}, need.locality, pieces, uses);
+}
+
+// What of it is served by the pieces; the rest is counted.
+Resources by_the_piece(const Resources& need, const Room& room) {
+  Resources pieces = need;
+  const bool has_gpus = has_gpu_pieces(room.pieces);
+  if (!has_gpus) pieces.gpus = 0;
+  std::erase_if(pieces.named, [&](const Amount& a) {
+    return is_sum(room.total, a.name) || (!has_gpus && is_gpu(a.name));
+  });
+  return pieces;
+}
+
+bool has_several(const Resources& need) {
+  return need.gpus > 1 || std::ranges::any_of(need.named, [](const Amount& a) {
+           return a.thousandths > kWhole && a.thousandths != kAllThereIs;
+         });
+}
+
+// One after the other, as they would be given to them: of how many they lie near enough. Where
+// there are pieces at all each takes two of them at least.
+std::uint64_t fit_strictly(const Resources& need, const Room& room) {
+  const Resources pieces = by_the_piece(need, room);
+  if (!has_several(pieces)) return kAnyNumber;
+  std::vector<Piece> left = room.pieces;
+  std::vector<PieceUse> uses;
+  std::uint64_t jobs = 0;
+  while (choose_into(pieces, &room.total, left, uses)) ++jobs;
+  return jobs;
 }
 
 void recount(Room& room) {
@@ -177,7 +238,8 @@ void recount(Room& room) {
 std::uint64_t how_many_named_fit(const Resources& need, const Room& room) {
   std::uint64_t fitting = kAnyNumber;
   for (const Amount& a : need.named) fitting = std::min(fitting, fit_one(a, room));
-  return fitting;
+  if (fitting == 0 || need.locality != Locality::strict) return fitting;
+  return std::min(fitting, fit_strictly(need, room));
 }
 
 void occupy_named(Room& room, const Resources& need, std::uint64_t jobs) {
@@ -197,9 +259,7 @@ void occupy_named(Room& room, const Resources& need, std::uint64_t jobs) {
         std::min(used, free->thousandths);
   }
   if (room.pieces.empty()) return;
-  const bool has_gpus = has_gpu_pieces(room.pieces);
-  Resources pieces = need;
-  if (!has_gpus) pieces.gpus = 0;
+  const Resources pieces = by_the_piece(need, room);
   if (pieces.gpus == 0 && pieces.named.empty()) return;
   std::vector<PieceUse> uses;
   for (; jobs > 0; --jobs) {
@@ -214,6 +274,15 @@ std::optional<std::vector<PieceUse>> choose(const Resources& need,
   std::vector<Piece> left = pieces;
   if (!choose_into(need, nullptr, left, uses)) return std::nullopt;
   return uses;
+}
+
+std::optional<std::vector<PieceUse>> choose_anywhere(const Resources& need,
+                                                     const std::vector<Piece>& pieces) {
+  auto chosen = choose(need, pieces);
+  if (chosen || need.locality != Locality::strict) return chosen;
+  Resources anywhere = need;
+  anywhere.locality = Locality::preferred;
+  return choose(anywhere, pieces);
 }
 
 Stock stock_of(const Resources& total, std::string_view name) {

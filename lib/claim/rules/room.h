@@ -20,14 +20,19 @@ struct Piece {
   bool operator==(const Piece&) const = default;
 };
 // The pieces are those of a worker, in its order; those of GPUs may be left out where none of them
-// has a type and none is shared: then `left` counts them.
+// has a type or a group and none is shared: then `left` counts them.
 struct Room {
   Resources left;   // of sums what is free, of pieces how many are free and whole
   Resources total;  // that the worker has
   std::vector<Piece> pieces;
 };
 
-// Of how many jobs the named part fits, beside each other; UINT64_MAX: as many as you like.
+// Whether what it has of pieces is more than to be counted: which of them are free decides.
+[[nodiscard]] inline bool needs_pieces(const Resources& need) {
+  return !need.named.empty() || (need.locality == Locality::strict && need.gpus > 1);
+}
+// Of how many jobs the named part, and the GPUs of those that are strict, fit beside each other;
+// UINT64_MAX: as many as you like.
 [[nodiscard]] std::uint64_t how_many_named_fit(const Resources& need, const Room& room);
 // Also keeps the pieces in step with `need.gpus`; `left.gpus` is the caller's to lower by that.
 // Precondition: they fit.
@@ -39,9 +44,16 @@ struct PieceUse {
   bool operator==(const PieceUse&) const = default;
 };
 // What a job gets: shared pieces are filled first, pieces of a type are left for those who ask for
-// it, and of the rest those are taken that lie in the fewest groups. None: it does not fit.
+// it, and of the rest those are taken that lie in the fewest groups, or the most, by its locality.
+// A strict one leaves none of a type where it needs them to lie in no more groups than it would of
+// pieces that are all free. None: it does not fit.
 [[nodiscard]] std::optional<std::vector<PieceUse>> choose(const Resources& need,
                                                           const std::vector<Piece>& pieces);
+
+// The same of one that is given what there is, wherever it lies: it has its node to itself, or
+// nobody counts what is free.
+[[nodiscard]] std::optional<std::vector<PieceUse>> choose_anywhere(
+    const Resources& need, const std::vector<Piece>& pieces);
 
 // What a worker has of that name and its types; of GPUs all.
 struct Stock {

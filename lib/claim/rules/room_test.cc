@@ -86,6 +86,85 @@ TEST(Room, several_pieces_lie_in_as_few_groups_as_they_can) {
   EXPECT_FALSE(choose(needs({}, 5), pieces));
 }
 
+std::vector<Piece> gpus_in(const std::vector<std::uint32_t>& groups) {
+  std::vector<Piece> pieces;
+  for (const std::uint32_t group : groups) pieces.push_back({"gpus", kWhole, group});
+  return pieces;
+}
+
+Resources with(Locality locality, Resources need) {
+  need.locality = locality;
+  return need;
+}
+
+TEST(Room, a_strict_job_waits_until_its_pieces_are_of_as_few_groups_as_it_takes) {
+  const Resources two = with(Locality::strict, needs({}, 2));
+  std::vector<Piece> pieces = gpus_in({1, 1, 2, 2});
+  EXPECT_EQ(how_many_named_fit(two, of_pieces(pieces)), 2U);
+  pieces[0].free = 0;
+  EXPECT_EQ(how_many_named_fit(two, of_pieces(pieces)), 1U) << "three are free, two of one group";
+  EXPECT_EQ(choose(two, pieces), (std::vector<PieceUse>{{2, kWhole}, {3, kWhole}}));
+  pieces[2].free = 500;
+  EXPECT_EQ(how_many_named_fit(two, of_pieces(pieces)), 0U) << "two are free, one of each group";
+  EXPECT_FALSE(choose(two, pieces));
+  EXPECT_EQ(choose_anywhere(two, pieces)->size(), 2U);
+  EXPECT_EQ(how_many_named_fit(needs({{"gpus", 2000}}), of_pieces(pieces)), 1U);
+}
+
+TEST(Room, a_strict_job_that_is_larger_than_a_group_takes_the_fewest_there_can_be) {
+  const Resources three = with(Locality::strict, needs({{"fpga", 3000}}));
+  std::vector<Piece> pieces;
+  for (const std::uint32_t group : {1U, 1U, 2U, 2U, 3U, 3U})
+    pieces.push_back({"fpga", kWhole, group});
+  EXPECT_EQ(how_many_named_fit(three, of_pieces(pieces)), 2U) << "each of two groups";
+  pieces[0].free = pieces[2].free = 0;
+  EXPECT_EQ(how_many_named_fit(three, of_pieces(pieces)), 1U) << "of two groups";
+  pieces[4].free = 0;
+  EXPECT_EQ(how_many_named_fit(three, of_pieces(pieces)), 0U) << "there are three, of three groups";
+}
+
+TEST(Room, a_strict_job_takes_pieces_of_a_type_where_those_without_lie_apart) {
+  const std::vector<Piece> pieces = {
+      {"gpus", kWhole, 1}, {"gpus/t4", kWhole, 1}, {"gpus", kWhole, 2}};
+  EXPECT_EQ(choose(with(Locality::strict, needs({}, 2)), pieces),
+            (std::vector<PieceUse>{{0, kWhole}, {1, kWhole}}));
+}
+
+TEST(Room, strictness_asks_nothing_of_one_piece_a_part_a_sum_or_what_is_of_no_group) {
+  std::vector<Piece> pieces = gpus_in({1, 2});
+  for (const Amount& a : Amounts{{"gpus", 1000}, {"gpus", 250}, {"gpus", kAllThereIs}})
+    EXPECT_EQ(how_many_named_fit(with(Locality::strict, needs({a})), of_pieces(pieces)),
+              how_many_named_fit(needs({a}), of_pieces(pieces)));
+  EXPECT_EQ(
+      how_many_named_fit(with(Locality::strict, needs({}, 2)), of_pieces(gpus_in({0, 0, 0, 0}))),
+      2U);
+  EXPECT_EQ(how_many_named_fit(with(Locality::strict, needs({{"gpus", 2000}})), with_gpus(4)), 2U);
+  Room sums = of_pieces(pieces);
+  sums.total.named = sums.left.named = {{"scratch", 5000, false}};
+  EXPECT_EQ(how_many_named_fit(with(Locality::strict, needs({{"scratch", 2000}})), sums), 2U);
+}
+
+TEST(Room, what_strict_jobs_are_counted_for_is_there_for_all_of_them) {
+  Room room = of_pieces(gpus_in({1, 1, 1, 2, 2, 2, 3}));
+  const Resources two = with(Locality::strict, needs({}, 2));
+  ASSERT_EQ(how_many_named_fit(two, room), 2U) << "in each of two groups; three stay alone";
+  occupy_named(room, two, 2);
+  EXPECT_EQ(room.left.gpus, 3U);
+  EXPECT_EQ(how_many_named_fit(two, room), 0U);
+}
+
+TEST(Room, a_job_may_have_its_pieces_spread_over_the_groups) {
+  const std::vector<Piece> pieces = gpus_in({1, 1, 1, 2, 2});
+  const auto whole = [](std::uint32_t piece) { return PieceUse{piece, kWhole}; };
+  const Resources two = with(Locality::scatter, needs({}, 2));
+  EXPECT_EQ(choose(two, pieces), (std::vector<PieceUse>{whole(0), whole(3)}));
+  EXPECT_EQ(choose(with(Locality::scatter, needs({}, 1)), pieces), std::vector<PieceUse>{whole(0)})
+      << "where most are free";
+  EXPECT_EQ(how_many_named_fit(with(Locality::scatter, needs({{"gpus", 3000}})), of_pieces(pieces)),
+            1U)
+      << "what is free is enough, wherever it lies";
+}
+
 TEST(Room, pieces_of_no_group_are_near_nobody) {
   const std::vector<Piece> pieces = {{"port"}, {"port"}, {"port", kWhole, 1}, {"port", kWhole, 1}};
   EXPECT_EQ(choose(needs({{"port", 2000}}), pieces),

@@ -303,9 +303,8 @@ std::string encode(const JobClass& job_class) {
   const bool shares = !job_class.limits.empty() || job_class.learns_from != 0;
   if (shares || alone || later) write_shares(out, job_class);
   if (alone || later) out.u8(static_cast<std::uint8_t>(job_class.alone));
-  if (later) write_later_resources(out, job_class.need);
-  // Where the names would stand, their number is 0: no class without alternatives has that.
-  if (more && job_class.need.named.empty()) write_amounts(out, {});
+  // Where the names would stand, their number may be 0: no class without alternatives has that.
+  if (later) write_later_resources(out, job_class.need, more ? Behind::more : Behind::nothing);
   if (more) write_alternatives(out, job_class);
   return std::move(out).bytes();
 }

@@ -1,5 +1,7 @@
 #include "lib/claim/transactions/override.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
@@ -15,12 +17,16 @@ void Setting::apply_to(Requirement& need) const {
     if (const auto set = needs.find(kind.word); set != needs.end()) kind.put(need, set->second);
   }
   // Which of them, and what part of one, was said of the number before.
+  const auto erase = [&](auto is_replaced) { std::erase_if(need.named, is_replaced); };
   if (needs.contains("gpus") || std::ranges::any_of(named, [](const Amount& a) {
         return is_gpu(a.name) && a.thousandths > 0;
       }))
-    std::erase_if(need.named, [](const Amount& a) { return is_gpu(a.name); });
+    erase([](const Amount& a) { return is_gpu(a.name); });
   for (const Amount& a : named) {
-    if (is_gpu(a.name)) need.gpus = 0;
+    if (a.thousandths > 0 && is_gpu(a.name)) need.gpus = 0;
+    // So of a name and its types.
+    if (a.thousandths > 0)
+      erase([&](const Amount& b) { return is_of(b.name, a.name) || is_of(a.name, b.name); });
     set_amount(need.named, a);
   }
 }
@@ -42,6 +48,11 @@ class SettingWriter {
 
   Result<Change> run(JobRanges jobs) {
     each_job(ledger_.state(), jobs, [&](std::uint64_t id, const Job& job) { set(id, job); });
+    if (too_many_)
+      return Error{
+          ErrorKind::invalid,
+          fmt::format("a job would need more than {} resources that have a name", kMostNamed),
+          "NAME=none takes one of them away"};
     TORC_TRY(ledger_.close());
     return std::move(change_);
   }
@@ -70,6 +81,9 @@ class SettingWriter {
     if (known != classes_.end()) return known->second;
     const JobClass old = ledger_.state().job_class(before);
     const JobClass wanted = setting_.applied_to(old);
+    for (std::uint32_t a = 0; a < wanted.alternatives(); ++a)
+      too_many_ = too_many_ || wanted.need_of(a).named.size() > kMostNamed;
+    if (too_many_) return before;
     const std::uint32_t number =
         wanted == old ? before : find_or_add_class(ledger_.tx(), ledger_.state(), wanted);
     classes_.emplace(before, number);
@@ -79,6 +93,7 @@ class SettingWriter {
   const Setting& setting_;
   Ledger ledger_;
   Change change_;
+  bool too_many_ = false;
   std::map<std::uint32_t, std::uint32_t> classes_;
 };
 

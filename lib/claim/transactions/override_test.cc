@@ -56,6 +56,34 @@ TEST(Setting, a_number_of_gpus_takes_the_place_of_a_part_or_a_type_and_the_other
   EXPECT_EQ(c.need.named, (Amounts{{"gpus", 250}, {"port", 1000}}));
 }
 
+TEST(Setting, an_amount_takes_the_place_of_what_was_asked_of_that_name_and_its_types) {
+  JobClass c;
+  c.need.gpus = 2;
+  c.need.named = {{"fpga/x", 2000}, {"port", 1000}};
+  Setting s;
+  s.named = {{"fpga", 3000}, {"gpus/t4", 1000}, {"port", 0}};
+  c = s.applied_to(c);
+  EXPECT_EQ(c.need.gpus, 0U);
+  EXPECT_EQ(c.need.named, (Amounts{{"fpga", 3000}, {"gpus/t4", 1000}}));
+  Setting gone;
+  gone.named = {{"gpus/t4", 0}};
+  EXPECT_EQ(gone.applied_to(c).need.named, (Amounts{{"fpga", 3000}}));
+  EXPECT_EQ(gone.applied_to(JobClass{}), JobClass{});
+}
+
+TEST_F(Override, more_names_than_a_job_can_have_are_refused_and_change_nothing) {
+  Setting s;
+  for (std::size_t i = 0; i <= kMostNamed; ++i)
+    set_amount(s.named, {"n" + std::to_string(i), 1000});
+  ++wf.tx.number;
+  const JobRange one = range(1, 1);
+  const auto before = wf.tx.entries;
+  const auto change = set_jobs(wf.tx, {&one, 1}, s);
+  ASSERT_FALSE(change.ok());
+  EXPECT_NE(change.error().what.find("more than 32 resources"), std::string::npos);
+  EXPECT_EQ(wf.tx.entries, before);
+}
+
 TEST_F(Override, what_is_so_already_is_left_alone) {
   EXPECT_EQ(set(range(1, 10), priority(0)).total(), 0U);
   set(range(3, 1), priority(9));

@@ -149,6 +149,46 @@ TEST_F(GpuGroups, are_none_where_it_is_not_sure_which_gpu_a_number_is) {
   EXPECT_EQ(groups({"0", "1", "2", "3"}), Groups{}) << "Slurm may show others by these numbers";
 }
 
+TEST_F(GpuGroups, are_none_where_a_file_of_the_kernel_says_no_number) {
+  for (const char* text : {"", "x", "0x1", "1 2", "-7", "70000", "99999999999999999999"}) {
+    numa(4, text);
+    EXPECT_EQ(groups({"0", "1", "2", "3"}), Groups{}) << text;
+  }
+  std::filesystem::remove(root_ / "sys/bus/pci/devices/0000:04:00.0/numa_node");
+  EXPECT_EQ(groups({"0", "1", "2", "3"}), Groups{}) << "there is no such file";
+  EXPECT_EQ(groups({"GPU-1", "GPU-3"}), (Groups{1, 2})) << "of these it is known";
+  numa(4, " 65534");
+  EXPECT_EQ(groups({"0", "1", "2", "3"}), (Groups{1, 1, 2, 65535}));
+}
+
+TEST_F(GpuGroups, are_none_of_one_gpu_of_an_unknown_one_and_of_another_make) {
+  EXPECT_EQ(groups({"GPU-1"}), Groups{});
+  EXPECT_EQ(groups({"GPU-1", "GPU-9"}), Groups{});
+  EXPECT_EQ(groups({"0", "1", "2", "9"}), Groups{}) << "a number that none of them has";
+  variable_ = "ZE_AFFINITY_MASK";
+  EXPECT_EQ(groups({"0", "1", "2", "3"}), Groups{});
+}
+
+TEST_F(GpuGroups, of_amd_are_known_by_their_unique_names) {
+  variable_ = "ROCR_VISIBLE_DEVICES";
+  for (int card = 0; card < 2; ++card) {
+    const std::string device = "sys/class/drm/card" + std::to_string(card) + "/device/";
+    file(device + "vendor", "0x1002\n");
+    file(device + "product_name", "AMD Instinct MI250X\n");
+    file(device + "unique_id", "ab" + std::to_string(card) + "\n");
+    file(device + "numa_node", std::to_string(card) + "\n");
+  }
+  EXPECT_EQ(groups({"GPU-ab1", "GPU-ab0"}), (Groups{2, 1}));
+  EXPECT_EQ(groups({"0", "1"}), Groups{}) << "by number nobody knows which is which";
+}
+
+TEST_F(GpuGroups, of_a_node_whose_models_differ_are_known_in_the_order_of_the_bus_alone) {
+  nvidia(4, "Tesla T4", "GPU-4");
+  EXPECT_EQ(groups({"0", "1", "2", "3"}), Groups{});
+  env_["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
+  EXPECT_EQ(groups({"0", "1", "2", "3"}), (Groups{1, 1, 2, 2}));
+}
+
 TEST_F(GpuGroups, are_none_where_the_kernel_knows_none_or_there_is_only_one) {
   EXPECT_EQ(groups({"GPU-1", "GPU-2"}), Groups{});
   numa(3, "-1");

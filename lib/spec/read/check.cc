@@ -336,6 +336,7 @@ void check_references(const Session& session, const Workflow& workflow) {
   check_labels(session, workflow);
   check_limits(session, workflow);
   check_times(session, workflow);
+  check_needs(session, workflow);
   no_resources.report(session);
   no_dataset.report(session);
   no_scheduler.report(session);

@@ -308,6 +308,10 @@ SaidNeeds read_needs(const MapReader& reader) {
         if (const auto time = parse_spec_duration(text); time.ok())
           needs.amounts.emplace_back(&kind, static_cast<std::uint64_t>(time->count()));
         break;
+      case Measure::locality:
+        if (const auto locality = locality_named(text))
+          needs.amounts.emplace_back(&kind, static_cast<std::uint64_t>(*locality));
+        break;
     }
   }
   if (const Node* node = reader.find("resources")) read_named(reader.session(), *node, needs);

@@ -41,6 +41,9 @@ void check_limits(const Session& session, const Workflow& workflow);
 // Times of one set of requirements that contradict each other.
 void check_times(const Session& session, const Workflow& workflow);
 
+// A locality that changes nothing or cannot be kept, and names of resources that look like slips.
+void check_needs(const Session& session, const Workflow& workflow);
+
 // Reports what is no regular expression in the value of `key`.
 void check_expressions(const MapReader& reader, std::string_view key);
 

@@ -129,6 +129,7 @@ bool needs_no_more(const Resources& one, const Resources& other) {
     return there->thousandths == kAllThereIs ? a.thousandths == kAllThereIs
                                              : a.thousandths <= there->thousandths;
   };
+  if (one.locality == Locality::strict && other.locality != Locality::strict) return false;
   return one.cpus <= other.cpus && one.memory <= other.memory && one.gpus <= other.gpus &&
          least_time(one) <= least_time(other) && std::ranges::all_of(one.named, has);
 }

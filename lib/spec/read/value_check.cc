@@ -245,7 +245,9 @@ bool Check::amounts() const {
     }
     if (is_reserved_resource(*resource)) {
       session.error(of, fmt::format("{} has a key of its own", torc::quoted(of.text)),
-                    "write num_cpus, memory, num_gpus, … beside 'resources'");
+                    resource->starts_with("gpu/")
+                        ? fmt::format("did you mean 'gpus{}'?", resource->substr(3))
+                        : "write num_cpus, memory, num_gpus, … beside 'resources'");
       continue;
     }
     const Check one{session, key, of.text, *value.items[i + 1]};

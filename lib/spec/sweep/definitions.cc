@@ -69,9 +69,9 @@ std::string encode(const ResourceRequirements& r) {
   out.text(r.name);
   write_resources(out, r);
   const bool more = !r.one_of.empty();
-  if (more || has_later_resources(r)) write_later_resources(out, r);
+  if (more || has_later_resources(r))
+    write_later_resources(out, r, more ? Behind::more : Behind::nothing);
   if (!more) return std::move(out).bytes();
-  if (r.named.empty()) write_amounts(out, {});
   out.varint(r.one_of.size());
   for (const Alternative& one : r.one_of) {
     Encoder needs;
@@ -158,6 +158,7 @@ std::vector<ResourceRequirements> known_resources(const Definitions& known) {
     static_cast<Resources&>(r) = read_resources(in);
     if (!read_later_resources(in, r) || !read_alternatives(in, r)) {  // a damaged store
       r.named.clear();
+      r.locality = Locality::preferred;
       r.one_of.clear();
     }
     return r;

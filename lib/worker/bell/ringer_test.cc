@@ -8,6 +8,7 @@
 
 #include "lib/claim/testing/test_workflow.h"
 #include "lib/claim/transactions/live.h"
+#include "lib/claim/transactions/set_limit.h"
 
 namespace torc::worker {
 namespace {
@@ -255,6 +256,32 @@ TEST_F(LimitRings, what_is_given_back_must_be_enough) {
   ASSERT_EQ(grants.size(), 1U);
   end_job(self, grants[0], std::nullopt);
   EXPECT_EQ(sent.all.size(), 1U) << "of four one may have three";
+}
+
+TEST_F(LimitRings, a_limit_that_is_raised_rings_as_many_as_may_have_more_of_it) {
+  wf = TestWorkflow(limited(1, 1));
+  const WorkerEpoch self = join(1);
+  for (std::uint8_t i = 2; i <= 7; ++i) join(i);
+  ASSERT_EQ(wf.claim(self, 2).size(), 2U) << "the one of the limit, and the one without";
+  const auto set = [&](std::uint32_t most) {
+    sent.all.clear();
+    Ringer ringer(&sent, WorkerEpoch{}, "node1");
+    ringer.before(wf.tx);
+    ++wf.tx.number;
+    const auto change = claim::set_limit(wf.tx, 1, most);
+    ASSERT_TRUE(change.ok());
+    ringer.after(wf.tx, change->freed(), claim::kNoon);
+    EXPECT_TRUE(sent.all.empty()) << "nothing is said before it is in the chain";
+    ringer.ring(wf.tx.number, kStore);
+  };
+  set(4);
+  EXPECT_EQ(sent.all.size(), 3U) << "five wait, and three more may be claimed";
+  set(4);
+  EXPECT_TRUE(sent.all.empty()) << "nothing is different";
+  set(2);
+  EXPECT_TRUE(sent.all.empty()) << "it is lowered";
+  set(1000);
+  EXPECT_EQ(sent.all.size(), 5U) << "no more than are ready";
 }
 
 TEST_F(Rings, an_address_that_no_worker_tells_is_not_rung) {

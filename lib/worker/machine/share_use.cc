@@ -35,6 +35,7 @@ ShareUse::ShareUse(exec::NodeHolding has, const Pieces& pieces, Amounts sums)
     names_.push_back(name);
     kinds_.push_back(kind);
     groups_.push_back(group);
+    if (group != 0) plain_ = false;
     if (kind == kGpus) return;
     plain_ = false;
     const Amount* there = find_amount(named_, kind);
@@ -113,13 +114,13 @@ Amounts ShareUse::named_free() const {
 
 bool ShareUse::fits_in(const claim::Requirement& need, const Free& free) const {
   if (need.cpus > free.cpus || need.memory > free.memory || need.gpus > free.gpus) return false;
-  return need.named.empty() || claim::how_many_named_fit(need, room_of(free, false)) > 0;
+  return !claim::needs_pieces(need) || claim::how_many_named_fit(need, room_of(free, false)) > 0;
 }
 
 bool ShareUse::fits(const claim::Requirement& need) const {
   const Free left = free();
   if (need.cpus > left.cpus || need.memory > left.memory || need.gpus > left.gpus) return false;
-  return need.named.empty() || claim::how_many_named_fit(need, room_of(left, true)) > 0;
+  return !claim::needs_pieces(need) || claim::how_many_named_fit(need, room_of(left, true)) > 0;
 }
 
 std::uint64_t ShareUse::amount_of(const Amount& need, std::size_t sum) const {
@@ -134,7 +135,7 @@ std::vector<claim::PieceUse> ShareUse::take(const claim::Requirement& need) {
     if (of != nullptr) used_.sums[i] += amount_of(*of, i);
   }
   if (need.gpus == 0 && need.named.empty()) return {};
-  auto chosen = claim::choose(need, pieces_of(free().pieces, true));
+  auto chosen = claim::choose_anywhere(need, pieces_of(free().pieces, true));
   if (!chosen) return {};
   for (const claim::PieceUse& use : *chosen) {
     used_.pieces |= bit(use.piece);
@@ -183,7 +184,7 @@ std::vector<claim::PieceUse> ShareUse::pick(const claim::Requirement& need,
                                             const std::vector<claim::PieceUse>& from) const {
   std::uint64_t whole = 0;
   for (const claim::PieceUse& use : from) whole |= bit(use.piece);
-  auto picked = claim::choose(need, pieces_of(whole, false));
+  auto picked = claim::choose_anywhere(need, pieces_of(whole, false));
   return picked ? *std::move(picked) : std::vector<claim::PieceUse>{};
 }
 

@@ -48,7 +48,8 @@ class ShareUse {
   // As the claims count: what is free, and what there is, of what has a name.
   [[nodiscard]] Amounts named_free() const;
   [[nodiscard]] const Amounts& named_total() const { return named_; }
-  // Empty where GPUs are all that is handed out by the piece, all alike and none of them shared.
+  // Empty where GPUs are all that is handed out by the piece, all alike, of no group and none of
+  // them shared.
   [[nodiscard]] std::vector<claim::Piece> pieces() const;
   // What it would have to get to have `most`.
   [[nodiscard]] exec::NodeAmount lacking(const exec::NodeAmount& most) const;
@@ -100,7 +101,7 @@ class ShareUse {
   std::vector<std::string> kinds_;
   std::vector<std::uint32_t> groups_;
   std::size_t gpus_ = 0;  // so many of them, the first ones
-  bool plain_ = true;     // no piece has a type or is something else than a GPU
+  bool plain_ = true;     // no piece has a type or a group, or is something else than a GPU
   std::vector<std::uint32_t>
       shared_;     // thousandths in use of each piece that is shared; empty: none
   Amounts sums_;   // in the order of NodeMember::sums

@@ -104,5 +104,57 @@ TEST_F(Share, who_has_a_whole_node_picks_of_it_what_its_job_asked_for) {
   EXPECT_EQ(use_.in_use(), exec::NodeHolding{});
 }
 
+// Four GPUs that hang on two NUMA nodes.
+ShareUse on_two_numa_nodes(std::uint64_t has = 0xf) {
+  exec::NodeHolding all;
+  all.own_cpus = 8;
+  all.own_memory = mebibytes(100);
+  all.gpus = has;
+  return ShareUse(all, {{"0", "1", "2", "3"}, {}, {}, {1, 1, 2, 2}});
+}
+
+claim::Requirement strict_gpus(std::uint32_t gpus) {
+  claim::Requirement r;
+  r.gpus = gpus;
+  r.locality = Locality::strict;
+  return r;
+}
+
+TEST(ShareOfGroups, says_of_its_gpus_which_are_near_each_other_though_they_have_no_type) {
+  const auto pieces = on_two_numa_nodes().pieces();
+  ASSERT_EQ(pieces.size(), 4U);
+  EXPECT_EQ(pieces[3], (claim::Piece{"gpus", kWhole, 2}));
+}
+
+TEST(ShareOfGroups, does_not_fit_a_strict_job_before_enough_of_one_group_are_free) {
+  ShareUse use = on_two_numa_nodes();
+  claim::Requirement one;
+  one.gpus = 1;
+  const auto first = use.take(one);
+  const auto pair = use.take(strict_gpus(2));
+  EXPECT_EQ(use.gpus_in(pair), (std::vector<std::string>{"2", "3"}));
+  const auto second = use.take(one);
+  use.put_back(strict_gpus(2), pair);
+  EXPECT_EQ(use.gpus_in(use.take(one)), std::vector<std::string>{"2"});
+  use.put_back(one, first);
+  EXPECT_EQ(use.free().gpus, 2U);
+  EXPECT_FALSE(use.fits(strict_gpus(2)));
+  use.put_back(one, second);
+  EXPECT_TRUE(use.fits(strict_gpus(2)));
+}
+
+TEST(ShareOfGroups, a_node_of_which_others_have_some_needs_as_few_groups_as_ever) {
+  EXPECT_FALSE(on_two_numa_nodes(0b1001).fits(strict_gpus(2)));
+  EXPECT_TRUE(on_two_numa_nodes(0b1100).fits(strict_gpus(2)));
+  EXPECT_TRUE(on_two_numa_nodes(0b1110).fits(strict_gpus(3)));
+}
+
+TEST(ShareOfGroups, who_has_a_whole_node_gets_what_is_there_of_it) {
+  ShareUse use = on_two_numa_nodes(0b1001);
+  claim::Requirement node;
+  const auto all = use.take_all(node);
+  EXPECT_EQ(use.gpus_in(use.pick(strict_gpus(2), all)), (std::vector<std::string>{"0", "3"}));
+}
+
 }  // namespace
 }  // namespace torc::worker

@@ -60,7 +60,7 @@ std::optional<std::vector<Ids>> lists_in(std::string value) {
 
 // The ids of "[a,b],[c,d]" by group, and of "8000-8009"; none: it is neither.
 std::optional<std::vector<Ids>> ids_in(const std::string& value) {
-  if (value.starts_with('[')) return lists_in(value);
+  if (without_blanks(value).starts_with('[')) return lists_in(value);
   const std::size_t dash = value.find('-');
   if (dash == std::string::npos) return std::nullopt;
   const auto first = whole_number<std::uint32_t>(value.substr(0, dash));
@@ -121,7 +121,8 @@ Result<void> add_one(const std::string& told, exec::Machine& machine) {
   if (!name) return bad(told, "that is no name of a resource", std::string(kNameRule));
   if (is_reserved_resource(*name))
     return bad(told, fmt::format("'{}' has a flag of its own", *name),
-               "--num-cpus, --memory, --num-gpus");
+               name->starts_with("gpu/") ? fmt::format("did you mean gpus{}?", name->substr(3))
+                                         : "--num-cpus, --memory, --num-gpus");
   const std::string value = told.substr(equals + 1);
   const bool there =
       find_amount(machine.sums, *name) != nullptr ||

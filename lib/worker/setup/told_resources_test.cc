@@ -50,6 +50,51 @@ TEST(ToldResources, lie_in_groups_where_there_are_several_lists) {
   EXPECT_EQ(refused("fpga=[a],[a]"), "--resource fpga=[a],[a]: 'a' is there twice");
 }
 
+TEST(ToldResources, of_groups_may_have_blanks_and_as_many_lists_as_pieces) {
+  const exec::Machine m = told({"fpga= [ a , b ] , [c ]"});
+  ASSERT_EQ(m.pieces.size(), 3U);
+  EXPECT_EQ(m.pieces[1].id, "b");
+  EXPECT_EQ(m.pieces[2].group, 2U);
+  std::string lists = "[p0]";
+  for (int i = 1; i < 61; ++i) lists += ",[p" + std::to_string(i) + "]";
+  const exec::Machine most = told({"fpga=" + lists});
+  ASSERT_EQ(most.pieces.size(), 61U) << "beside three GPUs";
+  EXPECT_EQ(most.pieces.back().group, 61U);
+  EXPECT_NE(refused("fpga=" + lists + ",[q]").find("more than 64 pieces"), std::string::npos);
+}
+
+TEST(ToldResources, in_lists_without_a_name_or_an_end_are_refused) {
+  for (const char* wrong : {"fpga=[", "fpga=]", "fpga=[a", "fpga=a]", "fpga=[a],[b]x",
+                            "fpga=[a] [b]", "fpga=[a],,[b]", "fpga=,[a]"})
+    EXPECT_NE(refused(wrong), "") << wrong;
+  for (const char* wrong : {"fpga=[]", "fpga=[a],[]", "fpga=[,a]", "fpga=[a b]", "fpga=[a/b]",
+                            "fpga=[a\nb]", "fpga=[\xc3\xa4]"})
+    EXPECT_NE(refused(wrong).find("cannot be the name of a piece"), std::string::npos)
+        << refused(wrong);
+  EXPECT_NE(refused("fpga=[" + std::string(33, 'a') + "]").find("cannot be the name"),
+            std::string::npos);
+  EXPECT_EQ(refused("fpga=[" + std::string(32, 'a') + "]"), "");
+}
+
+TEST(ToldResources, in_giant_lists_are_refused_at_once_and_in_few_words) {
+  std::string list;
+  for (int i = 0; i < 200'000; ++i) list += (i == 0 ? "" : ",") + std::to_string(i);
+  EXPECT_NE(refused("fpga=[" + list + "]").find("more than 64 pieces"), std::string::npos);
+  std::string lists;
+  for (int i = 0; i < 50'000; ++i) lists += (i == 0 ? "[p" : ",[p") + std::to_string(i) + "]";
+  EXPECT_NE(refused("fpga=" + lists).find("more than 64 pieces"), std::string::npos);
+  EXPECT_NE(refused("port=0-4294967295").find("more than 64 pieces"), std::string::npos);
+  EXPECT_NE(refused("port=0-4294967296").find("is no amount"), std::string::npos);
+  EXPECT_NE(refused("port=9-8").find("is no amount"), std::string::npos);
+}
+
+TEST(ToldResources, of_a_type_of_gpu_that_is_misspelt_are_told_with_what_was_meant) {
+  exec::Machine machine = told({});
+  const auto added = add_told_resources({"gpu/a100=2"}, machine);
+  ASSERT_FALSE(added.ok());
+  EXPECT_EQ(added.error().remedy, "did you mean gpus/a100?");
+}
+
 TEST(ToldResources, that_make_no_sense_are_refused_by_name) {
   EXPECT_EQ(refused("port"), "--resource port: there is no '='");
   EXPECT_EQ(refused("a b=1"), "--resource a b=1: that is no name of a resource");

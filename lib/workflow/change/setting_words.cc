@@ -57,18 +57,52 @@ Result<std::uint64_t> amount_in(const ResourceKind& kind, const std::string& val
       return invalid(time.error().what,
                      fmt::format("{}; {}=none removes it", time.error().remedy, kind.word));
     }
+    case Measure::locality:
+      if (const auto locality = locality_named(value)) return static_cast<std::uint64_t>(*locality);
+      break;
   }
   return not_such();
 }
 
 std::string example_of(const ResourceKind& kind) {
-  return kind.measure == Measure::count ? fmt::format("{} to {}", kind.least, kind.most) : "";
+  switch (kind.measure) {
+    case Measure::count:
+      return fmt::format("{} to {}{}", kind.least, kind.most,
+                         kind.word == kGpus ? ", a part below 1, or all" : "");
+    case Measure::bytes:
+    case Measure::seconds:
+      break;  // their parsers say it
+    case Measure::locality:
+      return "preferred, strict or scatter";
+  }
+  return "";
 }
 
 Result<void> read_labels(Setting& setting, const std::string& value) {
   const auto labels = parse_labels(value);
   if (labels) setting.labels = *labels;
   return labels.ok() && printable(value) == value ? Result<void>() : not_such();
+}
+
+constexpr std::string_view kOfResource = "resources.";
+
+// "resources.fpga=2": what has a name, and is no key by itself. Error invalid: it is no name, or no
+// amount of it.
+Result<void> read_resource(Setting& setting, const std::string& key, const std::string& value) {
+  const auto name = resource_name(key.substr(kOfResource.size()));
+  if (!name) return invalid(fmt::format("{} names no resource", key), std::string(kNameRule));
+  if (is_reserved_resource(*name) || *name == kGpus)
+    return invalid(fmt::format("'{}' is set by a key of its own", *name),
+                   fmt::format("what can be set: {}", setting_keys()));
+  const auto amount = value == "none" ? std::optional<std::uint64_t>(0) : parse_amount(value);
+  if (!amount || (is_gpu(*name) && !is_by_piece(*amount)))
+    return invalid(fmt::format("{} cannot be '{}'", key, printable(value)),
+                   is_gpu(*name) ? "whole GPUs, a part of one below 1, all, or none"
+                                 : "a number above 0 with at most three decimals, all, or none");
+  // As 0 too it has a place among them.
+  const auto at = std::ranges::lower_bound(setting.named, *name, {}, &Amount::name);
+  setting.named.insert(at, {*name, *amount});
+  return {};
 }
 
 const std::vector<SettingKey>& keys() {
@@ -97,15 +131,16 @@ const std::vector<SettingKey>& keys() {
 }
 
 // Keys of a job in the workflow file that cannot be set: nobody who writes one means a job's name.
-constexpr std::string_view kOthers[] = {"scheduler",    "name",
-                                        "command",      "env",
-                                        "depends_on",   "resource_requirements",
-                                        "stdio",        "parameters",
-                                        "max_parallel", "limits",
-                                        "labels",       "crash_limit",
-                                        "state",        "failure_handler",
-                                        "walltime",     "launch",
-                                        "launch_end",   "ntasks_per_node"};
+constexpr std::string_view kOthers[] = {"scheduler",       "name",
+                                        "command",         "env",
+                                        "depends_on",      "resource_requirements",
+                                        "resources",       "stdio",
+                                        "parameters",      "max_parallel",
+                                        "limits",          "labels",
+                                        "crash_limit",     "state",
+                                        "failure_handler", "walltime",
+                                        "launch",          "launch_end",
+                                        "ntasks_per_node"};
 
 bool is_other_key(std::string_view name) {
   return std::ranges::find(kOthers, name) != std::end(kOthers) ||
@@ -125,7 +160,7 @@ std::vector<std::string> key_names() {
 std::string setting_keys() {
   std::string list;
   for (const std::string& name : key_names()) list += (list.empty() ? "" : ", ") + name;
-  return list;
+  return list + ", resources.NAME";
 }
 
 Result<SettingWords> parse_setting(const std::vector<std::string>& words) {
@@ -134,6 +169,12 @@ Result<SettingWords> parse_setting(const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     const std::size_t equals = word.find('=');
     const std::string name = equals == std::string::npos ? "" : word.substr(0, equals);
+    if (name.starts_with(kOfResource)) {
+      if (!given.insert(name).second) return invalid(fmt::format("{} is set twice", name), "once");
+      TORC_TRY(read_resource(out.setting, name, word.substr(equals + 1)));
+      out.shown += (out.shown.empty() ? "" : " ") + word;
+      continue;
+    }
     const auto& all = keys();
     const auto key = std::ranges::find_if(all, [&](auto& k) { return k.name == name; });
     if (key == all.end()) {
@@ -161,6 +202,11 @@ Result<SettingWords> parse_setting(const std::vector<std::string>& words) {
     }
     out.shown += (out.shown.empty() ? "" : " ") + word;
   }
+  const bool says_gpus = given.contains(std::string(kGpus));
+  if (says_gpus && std::ranges::any_of(out.setting.named, [](const Amount& a) {
+        return is_gpu(a.name) && a.name != kGpus;
+      }))
+    return invalid("gpus and a type of them are set", "the type is said of all of them: set one");
   if (!given.empty()) return out;
   return invalid("nothing is set", fmt::format("give KEY=VALUE; KEY is one of {}", setting_keys()));
 }

@@ -34,6 +34,28 @@ TEST(SettingWords, names_and_settings_may_stand_in_any_order) {
   EXPECT_EQ(parsed->shown, "priority=-5 memory=8g cpus=2 gpus=0");
 }
 
+TEST(SettingWords, what_has_a_name_is_set_behind_its_kind) {
+  const auto parsed = parse_setting(
+      {"resources.Licence=0.5", "a", "resources.fpga=2", "resources.port=none", "locality=strict"});
+  ASSERT_TRUE(parsed.ok()) << parsed.error().text();
+  EXPECT_EQ(parsed->setting.named, (Amounts{{"fpga", 2000}, {"licence", 500}, {"port", 0}}));
+  EXPECT_EQ(parsed->setting.needs.at("locality"), static_cast<std::uint64_t>(Locality::strict));
+  EXPECT_EQ(parsed->names, Words{"a"});
+  EXPECT_TRUE(parse_setting({"resources.gpus/a100=2"}).ok());
+}
+
+TEST(SettingWords, what_has_a_name_is_set_to_what_there_can_be_of_it) {
+  EXPECT_NE(error_of({"a", "resources.=1"}).find("names no resource"), std::string::npos);
+  EXPECT_NE(error_of({"a", "resources.cpus=1"}).find("a key of its own"), std::string::npos);
+  EXPECT_NE(error_of({"a", "resources.gpus=1"}).find("a key of its own"), std::string::npos);
+  EXPECT_NE(error_of({"a", "resources=1"}).find("resources.NAME"), std::string::npos);
+  for (const char* text : {"resources.fpga=0", "resources.fpga=some", "resources.gpus/a100=1.5",
+                           "locality=near", "locality="})
+    EXPECT_NE(error_of({"a", text}).find("cannot be"), std::string::npos) << text;
+  EXPECT_NE(error_of({"resources.x=1", "resources.x=2"}).find("set twice"), std::string::npos);
+  EXPECT_NE(error_of({"gpus=1", "resources.gpus/a100=2"}).find("set one"), std::string::npos);
+}
+
 TEST(SettingWords, a_runtime_is_written_in_any_usual_form_or_taken_away) {
   for (const char* text : {"runtime=90m", "runtime=PT1H30M", "runtime=1:30:00"}) {
     const auto parsed = parse_setting({text});
