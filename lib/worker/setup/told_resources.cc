@@ -76,6 +76,7 @@ Result<void> add_ids(const std::string& told, const std::string& name, const Ids
                      std::uint32_t group, exec::Machine& machine) {
   constexpr std::size_t kMost = exec::NodeMember::kMostGpus;
   for (const std::string& id : ids) {
+    if (machine.pieces.size() > kMost) break;  // which is told below
     if (!is_id(id))
       return bad(told, fmt::format("'{}' cannot be the name of a piece", printable(id)),
                  "up to 32 letters, digits and signs other than , / [ ]: fpga=[a,b]");
