@@ -141,7 +141,7 @@ TEST(AccountedAttempts, that_are_told_again_are_those_that_were_told_last) {
   slurm::Accounted more = step_named("1.1", "TIMEOUT");
   more.max_rss = ByteCount{300 << 20};
   ASSERT_TRUE(keep_accounted(store, "12", attempts_among({more})).ok());
-  auto all = read_accounted(store);
+  const auto all = read_accounted(store).attempts;
   EXPECT_EQ(all.size(), 2U);
   EXPECT_EQ(all.at({JobId{1}, 1}).state, "TIMEOUT");
   EXPECT_EQ(all.at({JobId{1}, 1}).max_rss, ByteCount{300 << 20});
@@ -149,7 +149,7 @@ TEST(AccountedAttempts, that_are_told_again_are_those_that_were_told_last) {
   // What cannot be read of a file is left out, and what can is kept with what is told next.
   std::ofstream(store / "logs/sacct/12", std::ios::app) << "3 1 half a line";
   ASSERT_TRUE(keep_accounted(store, "12", attempts_among({step_named("4.1")})).ok());
-  EXPECT_EQ(read_accounted(store).size(), 3U);
+  EXPECT_EQ(read_accounted(store).attempts.size(), 3U);
   std::filesystem::remove_all(store);
 }
 

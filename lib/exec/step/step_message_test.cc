@@ -193,7 +193,7 @@ TEST(StepSocket, other_users_who_call_keep_no_keeper_waiting) {
   ASSERT_TRUE(keeper.ok());
   const Descriptor worker = accept_step(listener->get());
   ASSERT_TRUE(worker) << "the first of this user";
-  EXPECT_TRUE(send_message(keeper->get(), encode(StepHello{7})));
+  EXPECT_EQ(send_message(keeper->get(), encode(StepHello{7})), Sent::yes);
   EXPECT_TRUE(decode_hello(receive_message(worker.get()).bytes));
 }
 
