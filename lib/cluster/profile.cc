@@ -50,7 +50,7 @@ std::string list(const std::vector<std::string>& words) {
 std::string memory_text(ByteCount bytes) {
   if (bytes.value % (1U << 30U) == 0) return fmt::format("{}g", bytes.value >> 30U);
   if (bytes.value % (1U << 20U) == 0) return fmt::format("{}m", bytes.value >> 20U);
-  return std::to_string(bytes.value);
+  return fmt::format("{}b", bytes.value);
 }
 
 std::string time_text(seconds time) {

@@ -206,7 +206,7 @@ TEST_F(LaunchOn, all_nodes_end_with_the_first_failure) {
   EXPECT_EQ(here.json({"jobs", "wf.torc"})[0]["exit_code"], 7);
   const nlohmann::json result = here.json({"results", "wf.torc"})[0];
   EXPECT_EQ(result["rank"], 1) << result;
-  const std::string node = result["node"];
+  const std::string node = result["node_name"];
   EXPECT_EQ(node.substr(0, 8), "127.0.0.") << result;
   EXPECT_TRUE(here.run({"results", "wf.torc"}).says(node + " (rank 1)"));
   const std::string end = "exit code 7, on rank 1 (" + node + ")";

@@ -243,7 +243,7 @@ ordered_json Results::json_of(const ResultRow& row, const std::string& name,
   out["told_by"] = report::to_string(row.by_sacct ? report::Source::sacct : report::Source::torc);
   report::add_activity(out, o);
   report::add_worker(out, row.worker, place.host);
-  out["node"] = json_or_null(place.node);
+  out["node_name"] = json_or_null(place.node);
   out["rank"] = json_or_null(o.rank);
   out["node_list"] = json_or_null(row.node_list);
   out["alternative"] = json_or_null(alternative);
