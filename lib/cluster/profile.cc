@@ -185,6 +185,7 @@ class ProfileReader {
         continue;
       }
       std::vector<std::string> names;
+      names.reserve(keys.size());
       for (const Key& one : keys) names.push_back(one.name);
       const std::string near = spec::nearest(name.text, names);
       wrong(name, fmt::format("unknown key {} of {}", torc::quoted(name.text), what),

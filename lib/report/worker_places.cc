@@ -48,7 +48,7 @@ std::string say_kinds(const std::vector<const claim::Worker*>& workers) {
     if (kind.empty()) continue;
     const auto same = std::ranges::find(kinds, kind, [](const auto& k) { return k.first; });
     if (same == kinds.end()) {
-      kinds.push_back({std::move(kind), {w}});
+      kinds.emplace_back(std::move(kind), std::vector<const claim::Worker*>{w});
     } else {
       same->second.push_back(w);
     }

@@ -285,6 +285,7 @@ void print_workers(const App& app, const Picture& picture) {
     say(app.out, "… and {} more (--json shows all)\n", workers.size() - kShownWorkers);
   }
   std::vector<const claim::Worker*> all;
+  all.reserve(workers.size());
   for (const report::WorkerNow& found : workers) all.push_back(&found.worker);
   say(app.out, "{}", report::say_kinds(all));
   print_gangs(app, workers);

@@ -268,10 +268,10 @@ void check_labels(const Session& session, const Workflow& workflow) {
   }
   for (const auto& [label, jobs] : users) {
     if (jobs.size() != 1) continue;
-    const std::string guess = session.report.guess(label, [&] {
+    const std::string guess = session.report.guess(label, [&users] {
       std::vector<std::string> commoner;
       for (const auto& [other, others] : users) {
-        if (others.size() > jobs.size()) commoner.push_back(other);
+        if (others.size() > 1) commoner.push_back(other);
       }
       return commoner;
     });

@@ -116,7 +116,9 @@ class NeedsCheck {
 
   // Names that look like slips: of what workers have nothing is known here.
   void names() {
-    for (const auto& [name, users] : users_) {
+    for (const auto& named : users_) {
+      const auto& name = named.first;
+      const auto& users = named.second;
       if (name == kGpus || is_reserved_resource(name)) continue;  // told where it stands
       const Place place = users.first->place_of_need({"resources", "one_of"});
       const auto is_it = [&](const Limit& limit) { return limit.name == name; };
