@@ -38,6 +38,7 @@ void check_uses(const Session& session, const JobEntry& job,
       } else {
         const std::string guess = session.report.guess(use.name, [&] {
           std::vector<std::string> names;
+          names.reserve(known.size());
           for (const auto& [name, limit] : known) names.push_back(name);
           return names;
         });
