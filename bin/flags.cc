@@ -293,6 +293,12 @@ Flag Command::flag(const std::string& names, bool& on, const std::string& help) 
   return Flag(app_->add_flag(names, on, help));
 }
 
+void Command::only_names_others(const std::string& remedy) {
+  run([name = app_->get_name(), remedy](const App&) -> Result<Exit> {
+    return Error{ErrorKind::invalid, fmt::format("torc {} does nothing by itself", name), remedy};
+  });
+}
+
 template <class T>
 Flag Command::option(const std::string& names, T& value, const std::string& help) {
   return literal(Flag(app_->add_option(names, value, help)));

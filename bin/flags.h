@@ -101,6 +101,8 @@ class Command {
 
   // A command below this one, such as `torc logs export`.
   Command& add(const std::string& name);
+  // By itself it is refused, with `remedy`, which names those below it.
+  void only_names_others(const std::string& remedy);
   // What it does; once everything is parsed and good.
   void run(RunCommand run) { run_ = std::move(run); }
 

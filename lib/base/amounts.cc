@@ -43,8 +43,7 @@ bool is_reserved_resource(std::string_view name) {
   constexpr std::string_view kOwn[] = {"cpus",     "cpu",      "memory",   "mem",        "gpus",
                                        "gpu",      "nodes",    "runtime",  "time_limit", "min_time",
                                        "num_cpus", "num_gpus", "num_nodes"};
-  return std::ranges::find(kOwn, name.substr(0, name.find('/'))) != std::end(kOwn) &&
-         !name.starts_with("gpus/");
+  return std::ranges::find(kOwn, base_name(name)) != std::end(kOwn) && !name.starts_with("gpus/");
 }
 
 std::optional<std::uint64_t> parse_amount(std::string_view text) {

@@ -34,6 +34,10 @@ using Amounts = std::vector<Amount>;
 
 // As it is kept; none: it is no name.
 [[nodiscard]] std::optional<std::string> resource_name(std::string_view text);
+// Without its type: "gpus" of "gpus/a100".
+[[nodiscard]] inline std::string_view base_name(std::string_view resource) {
+  return resource.substr(0, resource.find('/'));
+}
 // Those that have a key and a flag of their own.
 [[nodiscard]] bool is_reserved_resource(std::string_view name);
 inline constexpr std::string_view kNameRule =

@@ -59,23 +59,27 @@ struct Partition {
   [[nodiscard]] std::optional<std::uint64_t> idle_nodes() const;
 };
 
+// Of allocations of one user.
+struct Limits {
+  std::optional<std::chrono::seconds> walltime = {};
+  std::optional<std::uint32_t> running_jobs = {};
+  std::optional<std::uint32_t> submitted_jobs = {};  // running ones with them
+  bool operator==(const Limits&) const = default;
+};
+
 struct Qos {
   std::string name;
-  std::optional<std::chrono::seconds> walltime = {};
-  std::optional<std::uint32_t> running_jobs = {};    // of one user
-  std::optional<std::uint32_t> submitted_jobs = {};  // of one user, running ones with them
+  Limits limits = {};
   bool operator==(const Qos&) const = default;
 };
 
 // What this user may do by one account.
 struct Association {
   std::string account;
-  std::string partition;         // empty: any
-  std::vector<std::string> qos;  // that may be asked for
-  std::string default_qos;       // empty: not told
-  std::optional<std::chrono::seconds> walltime = {};
-  std::optional<std::uint32_t> running_jobs = {};
-  std::optional<std::uint32_t> submitted_jobs = {};
+  std::string partition = {};         // empty: any
+  std::vector<std::string> qos = {};  // that may be asked for
+  std::string default_qos = {};       // empty: not told
+  Limits limits = {};
   bool operator==(const Association&) const = default;
 };
 

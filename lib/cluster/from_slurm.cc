@@ -33,17 +33,6 @@ std::vector<std::string> names_in(std::string_view value) {
   return names;
 }
 
-// "UNLIMITED" is no limit; so is what cannot be read, since nothing is refused for it.
-std::optional<std::uint32_t> limit_in(std::string_view value) {
-  return whole_number<std::uint32_t>(value);
-}
-
-std::optional<std::chrono::seconds> time_in(std::string_view value) {
-  if (says_nothing(value)) return std::nullopt;
-  const auto time = parse_time_limit(value);
-  return time.ok() ? *time : std::nullopt;
-}
-
 Error not_understood(std::string_view program, std::string_view line) {
   return Error{ErrorKind::io,
                fmt::format("{} printed a line that torc does not understand: {}", program,
@@ -67,6 +56,35 @@ std::string_view field(const Fields& fields, std::string_view name) {
   const auto at = fields.find(name);
   return at == fields.end() ? std::string_view{} : at->second;
 }
+
+bool is_no_limit(std::string_view value) {
+  return says_nothing(value) || value == "UNLIMITED" || value == "INFINITE";
+}
+
+// Cells that are a limit, or none. One that is neither is not taken for none: then it was not all
+// understood.
+class Cells {
+ public:
+  std::optional<std::uint32_t> number(std::string_view value) {
+    if (is_no_limit(value)) return std::nullopt;
+    const auto n = whole_number<std::uint32_t>(value);
+    understood_ = understood_ && n.has_value();
+    return n;
+  }
+  std::optional<std::chrono::seconds> time(std::string_view value) {
+    if (is_no_limit(value)) return std::nullopt;
+    const auto time = parse_time_limit(value);
+    understood_ = understood_ && time.ok();
+    return time.ok() ? *time : std::nullopt;
+  }
+  Limits limits(std::string_view time_cell, std::string_view running, std::string_view submitted) {
+    return {time(time_cell), number(running), number(submitted)};
+  }
+  [[nodiscard]] bool understood() const { return understood_; }
+
+ private:
+  bool understood_ = true;
+};
 
 struct Asked {
   const slurm::RunProgram& run;
@@ -157,25 +175,27 @@ Result<std::vector<Partition>> read_partitions(std::string_view text) {
   for (const auto line : slurm::whole_lines(text)) {
     if (trimmed(line).empty()) continue;
     const Fields fields = fields_of(line);
+    Cells cells;
     Partition one;
     one.name = field(fields, "PartitionName");
     if (one.name.empty()) return not_understood("scontrol", line);
     one.is_default = field(fields, "Default") == "YES";
     one.is_up = field(fields, "State") == "UP";
     one.whole_nodes = field(fields, "OverSubscribe").starts_with("EXCLUSIVE");
-    one.walltime = time_in(field(fields, "MaxTime"));
-    one.default_walltime = time_in(field(fields, "DefaultTime"));
-    one.min_nodes = limit_in(field(fields, "MinNodes")).value_or(0);
-    one.max_nodes = limit_in(field(fields, "MaxNodes"));
-    one.max_cpus = limit_in(field(fields, "MaxCPUsPerNode"));
-    if (const auto mib = limit_in(field(fields, "MaxMemPerNode")); mib && *mib != 0)
+    one.walltime = cells.time(field(fields, "MaxTime"));
+    one.default_walltime = cells.time(field(fields, "DefaultTime"));
+    one.min_nodes = cells.number(field(fields, "MinNodes")).value_or(0);
+    one.max_nodes = cells.number(field(fields, "MaxNodes"));
+    one.max_cpus = cells.number(field(fields, "MaxCPUsPerNode"));
+    if (const auto mib = cells.number(field(fields, "MaxMemPerNode")); mib && *mib != 0)
       one.max_memory = mebibytes(*mib);
     one.accounts = names_in(field(fields, "AllowAccounts"));
     one.denied_accounts = names_in(field(fields, "DenyAccounts"));
     one.submit_from = names_in(field(fields, "AllocNodes"));
     // Filled by sinfo; until then what is to be found there.
-    if (const auto nodes = limit_in(field(fields, "TotalNodes")); nodes && *nodes != 0)
+    if (const auto nodes = cells.number(field(fields, "TotalNodes")); nodes && *nodes != 0)
       one.nodes.push_back({*nodes});
+    if (!cells.understood()) return not_understood("scontrol", line);
     all.push_back(std::move(one));
   }
   return all;
@@ -221,7 +241,9 @@ std::vector<Qos> read_qos(std::string_view text) {
     closed += '|';  // so that an empty last field is one
     const auto f = split(closed, '|');
     if (f.size() != 4 || f[0].empty()) continue;
-    all.push_back({std::string(f[0]), time_in(f[1]), limit_in(f[2]), limit_in(f[3])});
+    Cells cells;
+    all.push_back({std::string(f[0]), cells.limits(f[1], f[2], f[3])});
+    if (!cells.understood()) all.pop_back();
   }
   return all;
 }
@@ -233,8 +255,10 @@ std::vector<Association> read_associations(std::string_view text) {
     closed += '|';
     const auto f = split(closed, '|');
     if (f.size() != 7 || f[0].empty()) continue;
+    Cells cells;
     all.push_back({std::string(f[0]), std::string(f[1]), names_in(f[2]), std::string(f[3]),
-                   time_in(f[4]), limit_in(f[5]), limit_in(f[6])});
+                   cells.limits(f[4], f[5], f[6])});
+    if (!cells.understood()) all.pop_back();
   }
   return all;
 }

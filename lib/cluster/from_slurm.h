@@ -38,7 +38,7 @@ struct NodeState {
 };
 [[nodiscard]] NodeState read_state(std::string_view text);
 // `sacctmgr -n -P show qos format=…` and `… show assoc …`, with the columns below. Lines that have
-// other columns are left out.
+// other columns, or a limit that is not understood, are left out.
 inline constexpr std::string_view kQosColumns = "Name,MaxWall,MaxJobsPU,MaxSubmitPU";
 inline constexpr std::string_view kAssociationColumns =
     "Account,Partition,QOS,DefaultQOS,MaxWall,MaxJobs,MaxSubmit";

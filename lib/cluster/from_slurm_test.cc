@@ -94,7 +94,7 @@ TEST(ClusterOfSlurm, has_its_partitions_with_their_nodes_and_limits) {
   EXPECT_EQ(gpu.nodes[0],
             (NodeGroup{2, 48, mebibytes(512'000), {{"a100", 4}}, {"ib", "fast"}, 2, 0}));
   ASSERT_EQ(asked->associations.size(), 1U);
-  EXPECT_EQ(asked->associations[0], (Association{"proj", "", {"normal"}, "normal", 24h, 3, 10}));
+  EXPECT_EQ(asked->associations[0], (Association{"proj", "", {"normal"}, "normal", {24h, 3, 10}}));
 }
 
 TEST(ClusterOfSlurm, has_whole_nodes_where_slurm_hands_out_nothing_smaller) {
@@ -143,6 +143,12 @@ TEST(ClusterOfSlurm, is_none_without_partitions_or_with_lines_that_are_something
   slurm.partitions = "No partitions in the system\n";
   EXPECT_EQ(ask(slurm).error().kind, ErrorKind::io);
   slurm = {};
+  slurm.partitions.replace(slurm.partitions.find("MaxTime=01:00:00"), 16, "MaxTime=01:00:xx");
+  EXPECT_EQ(ask(slurm).error().kind, ErrorKind::io) << "no limit is not what it says";
+  slurm = {};
+  slurm.partitions.replace(slurm.partitions.find("MaxNodes=2"), 10, "MaxNodes=x");
+  EXPECT_EQ(ask(slurm).error().kind, ErrorKind::io);
+  slurm = {};
   slurm.nodes = "short*|many|2|1000|(null)|(null)|idle\n";
   EXPECT_EQ(ask(slurm).error().what,
             "sinfo printed a line that torc does not understand: "
@@ -187,9 +193,10 @@ TEST(StateOfNodes, that_is_not_known_is_neither_usable_nor_idle) {
 }
 
 TEST(LimitsOfAccounts, of_other_columns_are_left_out) {
-  EXPECT_EQ(read_qos("high|2-00:00:00|5|\nbad|1\n\n"), (std::vector<Qos>{{"high", 48h, 5, {}}}));
+  EXPECT_EQ(read_qos("high|2-00:00:00|5|\nbad|1\nodd|soon||\n\n"),
+            (std::vector<Qos>{{"high", {48h, 5, {}}}}));
   EXPECT_EQ(read_associations("proj|gpu|a,b||||\nproj|gpu\n"),
-            (std::vector<Association>{{"proj", "gpu", {"a", "b"}, "", {}, {}, {}}}));
+            (std::vector<Association>{{"proj", "gpu", {"a", "b"}, "", {}}}));
 }
 
 }  // namespace

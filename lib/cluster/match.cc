@@ -50,8 +50,8 @@ std::optional<std::chrono::seconds> account_walltime(const Cluster& cluster,
                                                      const Partition& partition, const Need& need) {
   std::optional<std::chrono::seconds> longest;
   for (const Association* a : own_accounts(cluster, partition, need)) {
-    if (!a->walltime) return std::nullopt;
-    longest = std::max(longest.value_or(std::chrono::seconds{0}), *a->walltime);
+    if (!a->limits.walltime) return std::nullopt;
+    longest = std::max(longest.value_or(std::chrono::seconds{0}), *a->limits.walltime);
   }
   return longest;
 }

@@ -139,17 +139,17 @@ TEST(Match, lets_in_only_accounts_that_may) {
   cluster.partitions[0].accounts = {"staff"};
   EXPECT_EQ(matched(cluster, {}), (Told{"p"})) << "whose accounts are not known, Slurm judges";
   EXPECT_EQ(matched(cluster, {.account = "other"}), (Told{"p: account other may not use it"}));
-  cluster.associations = {{"other", "", {}, "", {}, {}, {}}};
+  cluster.associations = {{"other"}};
   EXPECT_EQ(matched(cluster, {}), (Told{"p: none of your accounts may use it"}));
   EXPECT_EQ(matched(cluster, {.account = "staff"}),
             (Told{"p: you may not use account staff there"}));
-  cluster.associations.push_back({"staff", "p", {}, "", 1h, {}, {}});
+  cluster.associations.push_back({"staff", "p", {}, "", {1h}});
   EXPECT_EQ(matched(cluster, {.account = "staff"}), (Told{"p"}));
   EXPECT_EQ(matched(cluster, {.walltime = 2h, .account = "staff"}),
             (Told{"p: at most 1 h by your account"}));
   EXPECT_EQ(matched(cluster, {.walltime = 2h}), (Told{"p: at most 1 h by your account"}))
       << "the account without a limit may not use it";
-  cluster.associations.push_back({"staff", "", {}, "", {}, {}, {}});
+  cluster.associations.push_back({"staff"});
   EXPECT_EQ(matched(cluster, {.walltime = 2h}), (Told{"p"})) << "one that may has no limit";
   cluster.partitions[0].accounts.clear();
   cluster.partitions[0].denied_accounts = {"staff"};

@@ -81,6 +81,11 @@ class Pairs {
   Pairs& add(std::string_view key, const std::vector<std::string>& words) {
     return add(key, words.empty() ? "" : list(words));
   }
+  Pairs& add(const Limits& limits) {
+    return add("walltime", limits.walltime)
+        .add("running_jobs", limits.running_jobs)
+        .add("submitted_jobs", limits.submitted_jobs);
+  }
   Pairs& flag(std::string_view key, bool is_set, bool usual) {
     return add(key, is_set == usual ? "" : std::string(is_set ? "true" : "false"));
   }
@@ -173,7 +178,14 @@ class ProfileReader {
     report_.error(spec::place_of(source_, node), std::move(what), std::move(remedy));
   }
 
-  void map(const spec::Node& node, std::string_view what, const std::vector<Key>& keys) {
+  // `limits`: whose keys are beside them; null: none are.
+  void map(const spec::Node& node, std::string_view what, std::vector<Key> keys,
+           Limits* limits = nullptr) {
+    if (limits != nullptr) {
+      keys.push_back({"walltime", time(limits->walltime)});
+      keys.push_back({"running_jobs", number(limits->running_jobs)});
+      keys.push_back({"submitted_jobs", number(limits->submitted_jobs)});
+    }
     if (node.kind != spec::NodeKind::map)
       return wrong(node, fmt::format("{} is a map of keys and values", what), "write 'key: value'");
     for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
@@ -310,10 +322,10 @@ class ProfileReader {
   Qos qos(const spec::Node& node) {
     Qos one;
     map(node, "a QOS",
-        {{"name", text(one.name)},
-         {"walltime", time(one.walltime)},
-         {"running_jobs", number(one.running_jobs)},
-         {"submitted_jobs", number(one.submitted_jobs)}});
+        {
+            {"name", text(one.name)},
+        },
+        &one.limits);
     need_name(node, one.name, "a QOS", "name");
     return one;
   }
@@ -321,13 +333,13 @@ class ProfileReader {
   Association association(const spec::Node& node) {
     Association one;
     map(node, "an association",
-        {{"account", text(one.account)},
-         {"partition", text(one.partition)},
-         {"qos", texts(one.qos)},
-         {"default_qos", text(one.default_qos)},
-         {"walltime", time(one.walltime)},
-         {"running_jobs", number(one.running_jobs)},
-         {"submitted_jobs", number(one.submitted_jobs)}});
+        {
+            {"account", text(one.account)},
+            {"partition", text(one.partition)},
+            {"qos", texts(one.qos)},
+            {"default_qos", text(one.default_qos)},
+        },
+        &one.limits);
     need_name(node, one.account, "an association", "account");
     return one;
   }
@@ -351,10 +363,7 @@ std::string to_profile(const Cluster& cluster) {
   if (!cluster.qos.empty()) text += "qos:\n";
   for (const Qos& one : cluster.qos) {
     Pairs pairs(", ");
-    pairs.add("name", scalar(one.name))
-        .add("walltime", one.walltime)
-        .add("running_jobs", one.running_jobs)
-        .add("submitted_jobs", one.submitted_jobs);
+    pairs.add("name", scalar(one.name)).add(one.limits);
     text += "  - {" + pairs.text() + "}\n";
   }
   if (!cluster.associations.empty()) text += "associations:\n";
@@ -364,9 +373,7 @@ std::string to_profile(const Cluster& cluster) {
         .add("partition", name_text(one.partition))
         .add("qos", one.qos)
         .add("default_qos", name_text(one.default_qos))
-        .add("walltime", one.walltime)
-        .add("running_jobs", one.running_jobs)
-        .add("submitted_jobs", one.submitted_jobs);
+        .add(one.limits);
     text += "  - {" + pairs.text() + "}\n";
   }
   return text;

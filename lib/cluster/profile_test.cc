@@ -45,9 +45,8 @@ Cluster full() {
   p.nodes = {{2, 48, mebibytes(512'000), {{"a100", 4}, {"", 1}}, {"ib"}, {}, {}},
              {1, 2, mebibytes(2048), {}, {}, {}, {}}};
   cluster.partitions = {p};
-  cluster.qos = {{"normal", 24h, 3, 4}, {"none", {}, {}, {}}};
-  cluster.associations = {{"proj", "gpu", {"normal", "none"}, "normal", 1h, 0, 7},
-                          {"other", "", {}, "", {}, {}, {}}};
+  cluster.qos = {{"normal", {24h, 3, 4}}, {"none"}};
+  cluster.associations = {{"proj", "gpu", {"normal", "none"}, "normal", {1h, 0, 7}}, {"other"}};
   return cluster;
 }
 

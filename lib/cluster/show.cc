@@ -60,9 +60,10 @@ std::string limits_text(const Association& a) {
   std::string text;
   if (!a.qos.empty())
     add_to(text, fmt::format("QOS {}", printable(fmt::format("{}", fmt::join(a.qos, ", ")))));
-  if (a.running_jobs) add_to(text, fmt::format("{} at once", *a.running_jobs));
-  if (a.submitted_jobs) add_to(text, fmt::format("{} submitted", *a.submitted_jobs));
-  if (a.walltime) add_to(text, fmt::format("to {}", show_exactly(*a.walltime)));
+  const Limits& most = a.limits;
+  if (most.running_jobs) add_to(text, fmt::format("{} at once", *most.running_jobs));
+  if (most.submitted_jobs) add_to(text, fmt::format("{} submitted", *most.submitted_jobs));
+  if (most.walltime) add_to(text, fmt::format("to {}", show_exactly(*most.walltime)));
   return text.empty() ? "no limits of its own" : text;
 }
 
@@ -73,6 +74,12 @@ ordered_json seconds_or_null(const std::optional<std::chrono::seconds>& time) {
 template <class Number>
 ordered_json number_or_null(const std::optional<Number>& n) {
   return json_if(n.has_value(), n.value_or(0));
+}
+
+void add(ordered_json& out, const Limits& limits) {
+  out["max_walltime_seconds"] = seconds_or_null(limits.walltime);
+  out["max_running_jobs"] = number_or_null(limits.running_jobs);
+  out["max_submitted_jobs"] = number_or_null(limits.submitted_jobs);
 }
 
 ordered_json to_json(const NodeGroup& kind) {
@@ -173,9 +180,7 @@ ordered_json to_json(const Cluster& cluster, const std::string& profile) {
   for (const Qos& q : cluster.qos) {
     ordered_json one;
     one["qos"] = q.name;
-    one["max_walltime_seconds"] = seconds_or_null(q.walltime);
-    one["max_running_jobs"] = number_or_null(q.running_jobs);
-    one["max_submitted_jobs"] = number_or_null(q.submitted_jobs);
+    add(one, q.limits);
     out["qos_limits"].push_back(std::move(one));
   }
   out["associations"] = ordered_json::array();
@@ -185,9 +190,7 @@ ordered_json to_json(const Cluster& cluster, const std::string& profile) {
     one["partition"] = json_or_null(a.partition);
     one["allowed_qos"] = a.qos;
     one["default_qos"] = json_or_null(a.default_qos);
-    one["max_walltime_seconds"] = seconds_or_null(a.walltime);
-    one["max_running_jobs"] = number_or_null(a.running_jobs);
-    one["max_submitted_jobs"] = number_or_null(a.submitted_jobs);
+    add(one, a.limits);
     out["associations"].push_back(std::move(one));
   }
   out["limits_missing"] = json_or_null(cluster.limits_missing);

@@ -40,8 +40,7 @@ TEST(ShownCluster, is_a_table_of_partitions_and_kinds_of_nodes) {
 
 TEST(ShownCluster, tells_accounts_and_what_is_not_known_of_them) {
   Cluster cluster = two_partitions();
-  cluster.associations = {{"proj", "gpu", {"a", "b"}, "a", 2h, 3, 10},
-                          {"x", "", {}, "", {}, {}, {}}};
+  cluster.associations = {{"proj", "gpu", {"a", "b"}, "a", {2h, 3, 10}}, {"x"}};
   cluster.limits_missing = "no slurmdbd";
   const std::string text = to_text(cluster);
   EXPECT_NE(text.find("\nyour accounts\n"
@@ -57,7 +56,7 @@ TEST(ShownCluster, has_no_power_over_a_terminal) {
   cluster.name = "a\x1b[2J\nb";
   cluster.partitions[0].name = "p\n\x1b[31m";
   cluster.partitions[1].nodes[0].gpus[0].type = "\r";
-  cluster.associations = {{"q\n", "\x07", {"\x1b"}, "", {}, {}, {}}};
+  cluster.associations = {{"q\n", "\x07", {"\x1b"}}};
   const std::string text = to_text(cluster);
   for (const char c : {'\x1b', '\r', '\x07'}) EXPECT_EQ(text.find(c), std::string::npos) << text;
   EXPECT_NE(text.find("p\\n"), std::string::npos) << text;
@@ -95,7 +94,7 @@ TEST(ShownMatch, says_that_none_fits) {
 TEST(ShownMatch, takes_an_account_that_may_use_the_partition) {
   Cluster cluster = two_partitions();
   cluster.partitions[1].accounts = {"lab"};
-  cluster.associations = {{"first", "", {}, "", {}, {}, {}}, {"lab", "", {}, "", {}, {}, {}}};
+  cluster.associations = {{"first"}, {"lab"}};
   const Need need{.gpus = 1, .gpu_type = "a100"};
   const std::string text = to_text(cluster, need, match(cluster, need));
   EXPECT_NE(text.find("    account: \"lab\"\n    partition: \"gpu\"\n    nodes: 1\n"

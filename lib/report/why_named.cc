@@ -12,10 +12,6 @@
 namespace torc::report {
 namespace {
 
-std::string base_of(const std::string& name) {
-  return name.substr(0, name.find('/'));
-}
-
 // As `torc set` takes it.
 std::string setting(const std::string& name, const std::string& amount) {
   return fmt::format("{}{}={}", name == kGpus ? "" : "resources.", name, amount);
@@ -26,12 +22,12 @@ std::string meant_by(const std::string& name, const std::vector<claim::Worker>& 
   std::vector<std::string> bases;
   for (const claim::Worker& w : workers) {
     for (const Amount& a : w.info.more.named) {
-      const std::string base = base_of(a.name);
-      if (base != base_of(name) && std::ranges::find(bases, base) == bases.end())
-        bases.push_back(base);
+      const std::string_view base = base_name(a.name);
+      if (base != base_name(name) && std::ranges::find(bases, base) == bases.end())
+        bases.emplace_back(base);
     }
   }
-  return spec::nearest(base_of(name), bases);
+  return spec::nearest(base_name(name), bases);
 }
 
 }  // namespace

@@ -227,10 +227,7 @@ void add_slurm(Command& c) {
   collected.argument("STORE", of_collect.store, "store");
   collected.option("--allocation", of_collect.allocation, "of this one alone").value("ID");
   collected.run([&of_collect](const App& app) { return collect(app, of_collect); });
-  c.run([](const App&) -> Result<Exit> {
-    return Error{ErrorKind::invalid, "torc slurm does nothing by itself",
-                 "say `torc slurm usage` or `torc slurm stats`"};
-  });
+  c.only_names_others("say `torc slurm usage` or `torc slurm stats`");
 }
 
 }  // namespace torc::cli

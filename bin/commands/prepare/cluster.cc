@@ -125,10 +125,7 @@ void add_cluster(Command& c) {
   matched.option("--account", of_match.need.account, "by which it is to run").value("NAME");
   add_source(matched, of_match);
   matched.run([&of_match](const App& app) { return match(app, of_match); });
-  c.run([](const App&) -> Result<Exit> {
-    return Error{ErrorKind::invalid, "torc cluster does nothing by itself",
-                 "say `torc cluster show` or `torc cluster match`"};
-  });
+  c.only_names_others("say `torc cluster show` or `torc cluster match`");
 }
 
 }  // namespace torc::cli

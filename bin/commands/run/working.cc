@@ -82,15 +82,6 @@ Result<worker::WorkerSummary> work_here(const App& app, std::unique_ptr<store::S
   });
 }
 
-namespace {
-
-// "fpga" of "fpga/u280".
-std::string base_of(const std::string& resource) {
-  return resource.substr(0, resource.find('/'));
-}
-
-}  // namespace
-
 void warn(const App& app, const worker::WorkerSetup& setup) {
   if (!setup.warning.empty()) say(app.err, "torc: warning: {}\n", setup.warning);
 }
@@ -110,7 +101,7 @@ Result<void> note_unknown_bindings(const App& app, store::Store& store,
       if (!c.scheduler.empty()) schedulers.push_back(c.scheduler);
       for (const std::string_view label : labels_of(c.labels)) labels.emplace_back(label);
       for (std::uint32_t a = 0; a < c.alternatives(); ++a) {
-        for (const Amount& need : c.need_of(a).named) resources.push_back(base_of(need.name));
+        for (const Amount& need : c.need_of(a).named) resources.emplace_back(base_name(need.name));
       }
       unbound = unbound || (c.scheduler.empty() && c.labels.empty());
       return true;
@@ -131,7 +122,8 @@ Result<void> note_unknown_bindings(const App& app, store::Store& store,
       note("--label", std::string(label), labels);
   }
   for (const std::string& told : options.resources) {
-    const std::string name = base_of(resource_name(told.substr(0, told.find('='))).value_or(""));
+    const std::string whole = resource_name(told.substr(0, told.find('='))).value_or("");
+    const std::string name(base_name(whole));
     if (name.empty() || std::ranges::find(resources, name) != resources.end()) continue;
     const std::string near = spec::nearest(name, resources);
     if (!near.empty())

@@ -273,7 +273,7 @@ void read_named(const Session& session, const Node& map, SaidNeeds& r) {
                     "of which type its GPUs are is said of all of them: write one of the two");
       continue;
     }
-    const std::string base = name->substr(0, name->find('/'));
+    const std::string_view base = base_name(*name);
     const bool mixes = std::ranges::any_of(r.named, [&](const Amount& a) {
       return a.name != *name && (is_of(a.name, *name) || a.name == base);
     });

@@ -105,7 +105,7 @@ class NeedsCheck {
   void count_names(const JobEntry& job, const std::vector<Resources>& choices) {
     std::set<std::string> own;
     for (const Resources& one : choices) {
-      for (const Amount& a : one.named) own.insert(a.name.substr(0, a.name.find('/')));
+      for (const Amount& a : one.named) own.emplace(base_name(a.name));
     }
     for (const std::string& name : own) {
       Users& users = users_[name];
