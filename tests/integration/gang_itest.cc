@@ -29,6 +29,14 @@ constexpr std::string_view kLoss =
 class Gang : public ::testing::Test {
  protected:
   // `command` runs on so many nodes, and others after it.
+  // A process with the tag of a gang, that no worker has started. `line`: "begins WORKFLOW GANG".
+  [[nodiscard]] Launch stray_of(const std::string& line) const {
+    const auto space = line.rfind(' ');
+    Launch stray{{"/bin/sleep", "1000"}, {}, here.path(), {}, {}};
+    stray.env["TORC_WORKFLOW_ID"] = line.substr(7, space - 7);
+    stray.env["TORC_GANG"] = line.substr(space + 1);
+    return stray;
+  }
   void make(int nodes, const std::string& command, const std::string& more = "") const {
     here.write("wf.yaml",
                fmt::format("name: wf\nresource_requirements:\n  - {{name: wide, num_cpus: 1, "
@@ -254,12 +262,7 @@ TEST_F(Gang, whose_launcher_dies_leaves_nothing_on_nodes_that_live_while_it_wait
   std::vector<Source*> sources = all();
   sources.push_back(&events);
   ASSERT_TRUE(wait_until(sources, [&] { return !events.lines().empty(); })) << all_said();
-  const std::string line = events.lines().front();
-  const auto space = line.rfind(' ');
-  Launch stray{{"/bin/sleep", "1000"}, {}, here.path(), {}, {}};
-  stray.env["TORC_WORKFLOW_ID"] = line.substr(7, space - 7);
-  stray.env["TORC_GANG"] = line.substr(space + 1);
-  Process left(stray);
+  Process left(stray_of(events.lines().front()));
   Process& frozen = member();
   frozen.kill(SIGSTOP);
   here.write("dead", "");
@@ -278,12 +281,7 @@ TEST_F(Gang, leaves_nothing_on_its_nodes_that_has_its_tag) {
   start_nodes(2);
   std::vector<Source*> sources{&events};
   ASSERT_TRUE(wait_until(sources, [&] { return !events.lines().empty(); })) << all_said();
-  const std::string line = events.lines().front();
-  const auto space = line.rfind(' ');
-  Launch stray{{"/bin/sleep", "1000"}, {}, here.path(), {}, {}};
-  stray.env["TORC_WORKFLOW_ID"] = line.substr(7, space - 7);
-  stray.env["TORC_GANG"] = line.substr(space + 1);
-  Process left(stray);
+  Process left(stray_of(events.lines().front()));
   gate.open_gate(1);
   EXPECT_EQ(left.wait(12s).signal, SIGKILL);
   expect_completed();

@@ -48,6 +48,16 @@ class GangSave : public GangEnd {
     state_.terms.begun = now_ - 10h;
     state_.terms.ends_at = now_ + 40s;
   }
+  // What runs here does so, with all of its lead, and the store hears of it.
+  void save_at_the_end_of_time() {
+    let_time_end();
+    pass(11s);
+    turn();
+    ASSERT_EQ(count<command::StopRun>(), 1U);
+    EXPECT_EQ(last<command::StopRun>()->lead, 30s);
+    end_told(exec::Ending::stopped, kSaved);
+    hear();
+  }
   // Also with the last words of the worker.
   [[nodiscard]] std::vector<claim::Finished> all_finishes() const {
     std::vector<claim::Finished> all = finishes();
@@ -171,13 +181,7 @@ TEST_F(GangSave, a_member_whose_worker_is_to_leave_saves_at_once) {
 
 TEST_F(GangSave, at_the_end_of_its_time_a_member_saves_and_leaves_none_alone_that_still_does) {
   member_runs(job_that_saves());
-  let_time_end();
-  pass(11s);
-  turn();
-  ASSERT_EQ(count<command::StopRun>(), 1U);
-  EXPECT_EQ(last<command::StopRun>()->lead, 30s);
-  end_told(exec::Ending::stopped, kSaved);
-  hear();
+  ASSERT_NO_FATAL_FAILURE(save_at_the_end_of_time());
   pass(1s);
   turn();
   ASSERT_EQ(said(What::ended), 1U);
@@ -214,13 +218,7 @@ TEST_F(GangSave, at_the_end_of_its_time_a_member_leaves_at_once_what_saves_nothi
 
 TEST_F(GangSave, at_the_end_of_its_time_a_head_that_has_saved_waits_for_the_others_to_save) {
   head_runs(2, job_that_saves());
-  let_time_end();
-  pass(11s);
-  turn();
-  ASSERT_EQ(count<command::StopRun>(), 1U);
-  EXPECT_EQ(last<command::StopRun>()->lead, 30s);
-  end_told(exec::Ending::stopped, kSaved);
-  hear();
+  ASSERT_NO_FATAL_FAILURE(save_at_the_end_of_time());
   pass(5s);
   turn();
   hear();
