@@ -21,6 +21,7 @@ enum class Exit : int {
   unfinished = 1,  // some job failed or was never reached
   usage = 2,       // wrong flags, or a spec with errors, or what Slurm refuses
   store = 3        // the store cannot be used: not found, damaged, no space, no permission, …
+  // Above 128: see exit_by_signal().
 };
 
 struct App : workflow::Context {
@@ -30,6 +31,8 @@ struct App : workflow::Context {
   int terminal_columns = 80;
   bool err_is_terminal = false;
   std::function<int()> columns = {};  // of the terminal as it is now; empty: terminal_columns
+  std::function<int()> rows = {};     // the same, 0: not known; empty: never known
+  bool wide = false;                  // --wide: no table is shortened
 };
 
 // Bytes as they are: what jobs wrote, and the line of progress that draws itself anew.

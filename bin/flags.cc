@@ -147,16 +147,22 @@ std::string without_mark(std::string word) {
   return word;
 }
 
-// The words as CLI11 takes them, the last one first.
-std::vector<std::string> marked(int argc, char** argv) {
+std::vector<std::string> typed_words(int argc, char** argv) {
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   if (!words.empty() && words.front() == "help") {
     words.erase(words.begin());
     words.emplace_back("--help");
   }
-  const auto dashes = std::find(words.begin(), words.end(), "--");
+  return words;
+}
+
+// The words as CLI11 takes them, the last one first; from `literal` on they are arguments.
+std::vector<std::string> marked(std::vector<std::string> words, std::size_t literal) {
+  const auto first = words.begin() + static_cast<std::ptrdiff_t>(literal);
+  auto dashes = std::find(words.begin(), first, "--");
+  if (dashes == first) dashes = words.end();
   for (auto word = words.begin(); word != words.end(); ++word) {
-    if (word > dashes || (word->starts_with('[') && word->ends_with(']')))
+    if (word >= first || word > dashes || (word->starts_with('[') && word->ends_with(']')))
       word->insert(0, 1, kLiteral);
   }
   if (dashes != words.end()) words.erase(dashes);
@@ -172,7 +178,9 @@ std::string nearest_flag(const CLI::App& command, const std::string& word) {
   return spec::nearest(word.substr(0, word.find('=')), names);
 }
 
-Error explain(const CLI::App& cli, const CLI::ParseError& error) {
+// `instead`: what to do instead of a flag that there is not; empty: nobody knows.
+Error explain(const CLI::App& cli, const CLI::ParseError& error,
+              const std::function<std::string(const std::string& flag)>& instead) {
   const CLI::App* command = &cli;
   std::string name = "torc";
   for (auto below = cli.get_subcommands(); !below.empty(); below = command->get_subcommands()) {
@@ -194,6 +202,9 @@ Error explain(const CLI::App& cli, const CLI::ParseError& error) {
   const auto flag = std::find_if(unknown.begin(), unknown.end(),
                                  [](const std::string& word) { return word.starts_with('-'); });
   if (flag != unknown.end()) {
+    if (const std::string other = instead(*flag); !other.empty())
+      return {ErrorKind::invalid, fmt::format("`{}` has no flag {}", name, printable(*flag)),
+              other};
     return {ErrorKind::invalid, fmt::format("`{}` has no flag {}", name, printable(*flag)),
             or_near(nearest_flag(*command, *flag))};
   }
@@ -293,6 +304,10 @@ Flag Command::flag(const std::string& names, bool& on, const std::string& help) 
   return Flag(app_->add_flag(names, on, help));
 }
 
+Flag Command::shows_tables() {
+  return flag("--wide", wide_, "whole names and reasons, also where the terminal is too narrow");
+}
+
 void Command::only_names_others(const std::string& remedy) {
   run([name = app_->get_name(), remedy](const App&) -> Result<Exit> {
     return Error{ErrorKind::invalid, fmt::format("torc {} does nothing by itself", name), remedy};
@@ -328,8 +343,62 @@ Flag Command::option_by(const std::string& name,
   return Flag(app_->add_option_function<std::string>(name, parse, help));
 }
 
+void Command::take_words(std::vector<std::string> marks, std::vector<std::string> unless) {
+  takes_words_ = true;
+  marks_ = std::move(marks);
+  unless_ = std::move(unless);
+}
+
+// Itself, and its value where that is a word of its own.
+std::size_t Command::words_of_flag(const std::string& typed) const {
+  const auto takes_value = [&](const std::string& name) {
+    const CLI::Option* option = app_->get_option_no_throw(name);
+    return option != nullptr && option->get_items_expected_max() > 0;
+  };
+  if (typed.starts_with("--"))
+    return typed.find('=') == std::string::npos && takes_value(typed) ? 2 : 1;
+  for (std::size_t i = 1; i < typed.size(); ++i) {
+    if (takes_value({'-', typed[i]})) return i + 1 == typed.size() ? 2 : 1;
+  }
+  return 1;
+}
+
+std::size_t Command::first_word(const std::vector<std::string>& typed) const {
+  if (!takes_words_) return typed.size();
+  const auto is_one_of = [](const std::vector<std::string>& some, const std::string& word) {
+    return std::find(some.begin(), some.end(), word) != some.end();
+  };
+  bool by_marks = false;
+  for (std::size_t i = 1; i < typed.size(); ++i) {
+    const std::string& word = typed[i];
+    if (word == "--") break;
+    if (is_one_of(marks_, word)) return i;
+    if (word.size() > 1 && word.starts_with('-')) {
+      const bool is_long = word.starts_with("--");
+      by_marks = by_marks ||
+                 is_one_of(unless_, is_long ? word.substr(0, word.find('=')) : word.substr(0, 2));
+      i += words_of_flag(word) - 1;
+    } else if (word != "-" && !by_marks) {
+      return i;
+    }
+  }
+  return typed.size();
+}
+
+std::string Command::instead_of(const std::string& typed) const {
+  const std::string name =
+      typed.starts_with("--") ? typed.substr(0, typed.find('=')) : typed.substr(0, 2);
+  const auto found = std::find_if(missing_.begin(), missing_.end(),
+                                  [&](const auto& one) { return one.first == name; });
+  return found == missing_.end() ? std::string() : found->second;
+}
+
 bool Command::given(const std::string& name) const {
   return app_->count(name) > 0;
+}
+
+void Command::group(const std::string& heading) {
+  app_->group(heading);
 }
 
 Command& Command::add(const std::string& name) {
@@ -367,16 +436,35 @@ void CommandLine::footer(const std::string& text) {
   app_->footer(text);
 }
 
+const Command* CommandLine::named(const std::string& name) const {
+  const auto found = std::find_if(commands_.begin(), commands_.end(),
+                                  [&](const auto& c) { return c->app_->get_name() == name; });
+  return found == commands_.end() ? nullptr : found->get();
+}
+
 Result<CommandLine::Asked> CommandLine::parse(int argc, char** argv) {
+  std::vector<std::string> words = typed_words(argc, argv);
+  const Command* command = words.empty() ? nullptr : named(words.front());
+  const std::size_t literal = command == nullptr ? words.size() : command->first_word(words);
   try {
-    app_->parse(marked(argc, argv));
+    app_->parse(marked(std::move(words), literal));
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) return explain(*app_, error);
+    if (error.get_exit_code() != 0) {
+      return explain(*app_, error, [&](const std::string& flag) {
+        return command == nullptr ? std::string() : command->instead_of(flag);
+      });
+    }
     std::ostringstream text;
     app_->exit(error, text, text);
     return Asked{text.str(), {}};
   }
-  return Asked{{}, Command::typed(commands_)->run_};
+  const Command* typed = Command::typed(commands_);
+  if (!typed->wide_) return Asked{{}, typed->run_};
+  return Asked{{}, [typed](const App& app) {
+                 App wide = app;
+                 wide.wide = true;
+                 return typed->run_(wide);
+               }};
 }
 
 CommandHelp CommandLine::help() const {

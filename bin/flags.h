@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bin/app.h"
@@ -58,6 +59,9 @@ class Command {
   Command& footer(
       const std::string& text);  // below the flags; instead of what all commands have there
 
+  // The heading that it stands below in --help of the program.
+  void group(const std::string& heading);
+
   // Whether an argument of it, or of a command below it, is a store.
   [[nodiscard]] bool takes_store() const;
   // Of what all commands have below their flags.
@@ -96,6 +100,14 @@ class Command {
         help);
   }
 
+  // From the first argument on all words are arguments, also those that look like flags; where one
+  // of the flags `unless` stands before it from the first of `marks` on.
+  void take_words(std::vector<std::string> marks, std::vector<std::string> unless);
+  // Flags that it does not have and other programs have, each with what to do instead.
+  void explain_missing(std::vector<std::pair<std::string, std::string>> flags) {
+    missing_ = std::move(flags);
+  }
+
   // Whether it was typed: "--store", "VALUES".
   [[nodiscard]] bool given(const std::string& name) const;
 
@@ -103,6 +115,9 @@ class Command {
   Command& add(const std::string& name);
   // By itself it is refused, with `remedy`, which names those below it.
   void only_names_others(const std::string& remedy);
+  // It prints tables, which --wide keeps from being fitted to the terminal (bin/tables.h).
+  Flag shows_tables();
+
   // What it does; once everything is parsed and good.
   void run(RunCommand run) { run_ = std::move(run); }
 
@@ -111,6 +126,12 @@ class Command {
   // The one of `commands` that was typed, or what was typed below it; null: none.
   static const Command* typed(const std::vector<std::unique_ptr<Command>>& commands);
   static Flag literal(Flag argument);
+  // Where such words begin among those that were typed, the command's name first; their number
+  // where there are none.
+  [[nodiscard]] std::size_t first_word(const std::vector<std::string>& typed) const;
+  [[nodiscard]] std::size_t words_of_flag(const std::string& typed) const;
+  // What to do instead of a flag; empty: that is not known.
+  [[nodiscard]] std::string instead_of(const std::string& typed) const;
   Flag option_by(const std::string& name, std::function<Result<void>(const std::string&)> take,
                  const std::string& help);
 
@@ -118,6 +139,11 @@ class Command {
   std::vector<std::shared_ptr<void>> kept_;
   std::vector<std::unique_ptr<Command>> commands_;
   RunCommand run_;
+  bool wide_ = false;
+  bool takes_words_ = false;
+  std::vector<std::string> marks_;
+  std::vector<std::string> unless_;
+  std::vector<std::pair<std::string, std::string>> missing_;
 };
 
 class CommandLine {
@@ -143,6 +169,8 @@ class CommandLine {
   [[nodiscard]] CommandHelp help() const;
 
  private:
+  [[nodiscard]] const Command* named(const std::string& name) const;
+
   std::unique_ptr<CLI::App> app_;
   std::vector<std::unique_ptr<Command>> commands_;
 };

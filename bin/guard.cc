@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <cstring>
+#include <string>
 
 #include "bin/signals.h"
 #include "lib/base/quantities.h"
@@ -16,6 +17,10 @@ namespace {
 // By Ctrl-C, a closed terminal or a reader that left.
 bool is_from_a_person(int number) {
   return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGPIPE;
+}
+
+std::string jobs_of(const std::string& again) {
+  return again.empty() ? "its jobs go to others" : "its jobs run again; go on with: " + again;
 }
 
 }  // namespace
@@ -33,13 +38,19 @@ Exit under_watchdog(const App& app, const std::string& again, const RunCommand& 
     return exit;
   }
   const auto& ended = std::get<exec::WorkerEnded>(*split);
-  if (ended.given_up) return Exit::store;
+  if (ended.given_up) {
+    say(app.err,
+        "torc: the worker had lost its lease, was told to stop and did not: it was killed; {}\n",
+        jobs_of(again));
+    return Exit::store;
+  }
+  // Of a crash it says more itself, if it can.
   if (ended.signal != 0 && !is_from_a_person(ended.signal)) {
     say(app.err, "torc: the worker was killed by signal {} ({}){}; {}\n", ended.signal,
         strsignal(ended.signal), ended.signal == SIGKILL ? ", perhaps for want of memory" : "",
-        again.empty() ? "its jobs go to others" : "its jobs run again; go on with: " + again);
+        jobs_of(again));
   }
-  if (is_crash(ended.signal)) return Exit::store;  // it has said so itself
+  if (is_crash(ended.signal)) return Exit::store;
   if (ended.signal != 0) exec::die_of(ended.signal);
   return static_cast<Exit>(ended.exit_code);
 }

@@ -1,8 +1,10 @@
 #include "bin/locate.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <system_error>
 #include <vector>
@@ -12,6 +14,8 @@
 #include "lib/base/text/quote.h"
 #include "lib/store/mount/mount.h"
 #include "lib/workflow/context/sharing.h"
+#include "lib/workflow/plan/make_store.h"
+#include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::cli {
 namespace fs = std::filesystem;
@@ -22,9 +26,25 @@ bool is_store_name(const Path& path) {
   return path.extension() == ".torc";
 }
 
+// A workflow file stands for the store that `torc run` makes of it. nullopt: it is none.
+Result<std::optional<Path>> store_of_file(const App& app, const std::string& named,
+                                          const Path& path) {
+  if (!is_workflow_file(path)) return std::optional<Path>();
+  TORC_ASSIGN(const auto loaded, workflow::load_spec(app, named, workflow::Purpose::look));
+  if (!loaded.workflow)
+    return invalid(
+        fmt::format("{} has mistakes: it cannot be seen which store is its", named),
+        fmt::format("see them with `torc check {}`, or name the store", shell_word(named)));
+  Path store = workflow::default_store(app, loaded);
+  TORC_TRY(check_found_store(app, store));
+  return std::optional(std::move(store));
+}
+
 // A word that is no path is seldom meant for a store.
 Result<Path> locate_named(const App& app, const std::string& named) {
   Path path = (app.directory / named).lexically_normal();
+  TORC_ASSIGN(const auto of_file, store_of_file(app, named, path));
+  if (of_file) return *of_file;
   if (named.find('/') != named.npos || is_store_name(path)) return path;
   std::optional<WaitingDisk::Asking> asking;
   if (WaitingDisk* disk = waiting_disk(app)) asking.emplace(*disk, app.directory);
@@ -40,28 +60,46 @@ Result<Path> locate_named(const App& app, const std::string& named) {
                   job)};
 }
 
+// Sorted. Error: the directory cannot be listed.
+Result<std::vector<Path>> stores_in(const App& app, const Path& directory) {
+  std::optional<WaitingDisk::Asking> asking;
+  if (WaitingDisk* disk = waiting_disk(app)) asking.emplace(*disk, directory);
+  std::vector<Path> found;
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    if (!is_store_name(it->path())) continue;
+    std::error_code unseen;  // one that cannot be looked at may be the one that is meant
+    if (it->is_directory(unseen) || unseen) found.push_back(it->path());
+  }
+  if (error) return os_error(error.value(), "cannot list " + directory.string(), "name a store");
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+// Above directories of others, and of those where everybody may put something, nothing is looked
+// for.
+bool is_own(const App& app, const Path& directory) {
+  struct stat status {};
+  return ::stat(directory.c_str(), &status) == 0 && status.st_uid == app.world.uid &&
+         (status.st_mode & S_IWOTH) == 0;
+}
+
 Result<Path> locate(const App& app, const std::string& named) {
   if (!named.empty()) return locate_named(app, named);
   if (auto from_env = app.env("TORC_STORE"); from_env && !from_env->empty()) {
     return (app.directory / *from_env).lexically_normal();
   }
-  std::optional<WaitingDisk::Asking> asking;
-  if (WaitingDisk* disk = waiting_disk(app)) asking.emplace(*disk, app.directory);
-  std::vector<Path> found;
-  std::error_code error;
-  for (fs::directory_iterator it(app.directory, error), end; !error && it != end;
-       it.increment(error)) {
-    if (!is_store_name(it->path())) continue;
-    std::error_code unseen;  // one that cannot be looked at may be the one that is meant
-    if (it->is_directory(unseen) || unseen) found.push_back(it->path());
+  TORC_ASSIGN(std::vector<Path> found, stores_in(app, app.directory));
+  for (Path above = app.directory; found.empty() && above.has_relative_path();) {
+    if (!is_own(app, above)) break;
+    above = above.parent_path();
+    if (!is_own(app, above)) break;
+    TORC_ASSIGN(found, stores_in(app, above));
   }
-  if (error)
-    return os_error(error.value(), "cannot list " + app.directory.string(), "name a store");
   if (found.size() == 1) {
     TORC_TRY(check_found_store(app, found.front()));
     return found.front();
   }
-  std::sort(found.begin(), found.end());
   if (found.empty()) {
     return Error{ErrorKind::invalid,
                  fmt::format("no store given, and no *.torc in {}", app.directory.string()),
@@ -74,6 +112,13 @@ Result<Path> locate(const App& app, const std::string& named) {
 }
 
 }  // namespace
+
+bool is_workflow_file(const Path& path) {
+  static constexpr std::array kEndings = {".yaml", ".yml", ".json", ".json5", ".kdl"};
+  std::error_code error;
+  return std::ranges::find(kEndings, path.extension()) != kEndings.end() &&
+         fs::status(path, error).type() == fs::file_type::regular;
+}
 
 Result<Path> locate_store(const App& app, const std::string& named) {
   // A worker says itself what it waits for, and a process that forks must not have threads.

@@ -8,9 +8,13 @@
 
 namespace torc::cli {
 
-// `named` as given, else $TORC_STORE, else the only *.torc of the working directory. Errors:
-// invalid, with the candidates when there are several.
+// `named` as given (a workflow file stands for the store that `torc run` makes of it), else
+// $TORC_STORE, else the only *.torc of the working directory, or of the nearest one above it that
+// has some. Errors: invalid, with the candidates when there are several.
 Result<Path> locate_store(const App& app, const std::string& named);
+
+// Whether it is a file that has the ending of one: then it stands for a store.
+[[nodiscard]] bool is_workflow_file(const Path& path);
 
 // Commands that take "[STORE] NAME": one word is the name.
 struct StoreAndName {

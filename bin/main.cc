@@ -1,5 +1,6 @@
 // Builds the world once (disk, clock, entropy, environment, streams) and hands it to the command
 // line.
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -67,13 +68,27 @@ int columns_now() {
   return columns_of(isatty(STDOUT_FILENO) == 1 ? STDOUT_FILENO : STDERR_FILENO);
 }
 
+int rows_now() {
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
+}
+
 void tell(const std::string& line) {
   torc::cli::say(stderr, "torc: note: {}\n", line);
+}
+
+// A file that is opened later would have the number of a stream that was closed, and be taken for
+// it. Writing fails as before.
+void fill_closed_streams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) < 0) (void)!open("/dev/null", O_RDONLY);
+  }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  fill_closed_streams();
   // Whoever started this may have ignored it; then no end of a child would ever be told.
   signal(SIGCHLD, SIG_DFL);
   torc::cli::explain_crashes();
@@ -108,7 +123,8 @@ int main(int argc, char** argv) {
       can_redraw(STDOUT_FILENO),
       columns_of(STDOUT_FILENO),
       can_redraw(STDERR_FILENO),
-      columns_now};
+      columns_now,
+      rows_now};
   torc::cli::Exit exit = torc::cli::Exit::ok;
   try {
     exit = torc::cli::run_command_line(app, argc, argv);

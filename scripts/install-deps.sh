@@ -14,12 +14,13 @@ test_packages=(
   ccache libgtest-dev librapidcheck-dev clang-format clang-tidy-14 clang-14 libclang-rt-14-dev
   slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge
   slurmdbd slurm-wlm-mysql-plugin mariadb-server-core mariadb-client-core
+  gridengine-master gridengine-exec gridengine-client msmtp-mta
   util-linux mount procps iproute2 e2fsprogs spin bindfs sshfs openssh-server openmpi-bin libopenmpi-dev mpich libmpich-dev python3 python3-yaml python3-jsonschema
 )
 bench_packages=(parallel)
 why_bench="what the benchmarks compare with, where it is there"
 why_build="the compiler, the build tools and the libraries"
-why_test="the compiler cache, the test libraries, the formatter, what looks for slips in C++, the compiler with a fuzzer, the model checker, a JSON Schema validator, the Slurm with its accounting, the sshfs and the MPI launchers that the integration tests start"
+why_test="the compiler cache, the test libraries, the formatter, what looks for slips in C++, the compiler with a fuzzer, the model checker, a JSON Schema validator, the Slurm with its accounting, the Grid Engine, the sshfs and the MPI launchers that the integration tests start"
 
 fail() { echo "install-deps.sh: $*" >&2; exit 1; }
 

@@ -5,6 +5,7 @@
 #include "bin/commands/selection.h"
 #include "lib/claim/tables/tables.h"
 #include "lib/claim/testing/test_workflow.h"
+#include "lib/report/failure_diagnosis.h"
 #include "lib/spec/load/load.h"
 #include "lib/workflow/plan/workflow_plan.h"
 
@@ -22,7 +23,7 @@ claim::Plan plan_of_sweep() {
   workflow::LoadedSpec loaded;
   loaded.workflow = std::move(read.workflow);
   loaded.expansion = std::move(read.expansion);
-  return workflow::make_plan(loaded, "/");
+  return workflow::make_plan(loaded, {"/"});
 }
 
 class ForgedStore : public ::testing::Test {
@@ -77,6 +78,23 @@ TEST_F(ForgedStore, a_name_is_not_looked_for_in_a_list_that_cannot_be_read) {
   const auto found = workflow::find_job(book, wf.tx, "nobody");
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().kind, ErrorKind::corrupt);
+}
+
+TEST_F(ForgedStore, a_job_that_failed_is_not_passed_over_where_its_recipe_cannot_be_read) {
+  claim::Job failed;
+  failed.state = claim::JobState::failed;
+  failed.attempt = 1;
+  wf.tx.put(claim::Key(claim::Table::job, 2), encode(failed));
+  wf.tx.put(claim::Key(claim::Table::set_aside, 2), {});
+  ASSERT_EQ(report::troubled_jobs(wf.tx, "/store")->size(), 1U);
+  claim::Template t = *claim::read_template(wf.tx, JobId{1});
+  t.recipe = "rubbish";
+  wf.tx.put(claim::Key(claim::Table::job_template, 1), encode(t));
+  ++wf.tx.number;
+  const auto found = report::troubled_jobs(wf.tx, "/store");
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().kind, ErrorKind::corrupt);
+  EXPECT_NE(found.error().what.find("#2"), std::string::npos) << found.error().what;
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ namespace {
 bool names_a_store(const App& app, const std::string& word) {
   const Path path = app.directory / word;
   std::error_code error;
-  return path.extension() == ".torc" || std::filesystem::exists(path / "META", error);
+  if (path.extension() == ".torc" || std::filesystem::exists(path / "META", error)) return true;
+  return is_workflow_file(path);
 }
 
 Result<void> match_names(const claim::Reader& reader, const RE2& pattern, JobSet& found) {

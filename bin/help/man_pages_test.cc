@@ -76,10 +76,10 @@ TEST(ManPages, each_command_of_the_program_has_one_with_an_end_of_each_choice_of
       EXPECT_TRUE(c == '\n' || (c >= ' ' && c < '\x7f'))
           << file.path << ": byte " << static_cast<int>(c);
   }
-  EXPECT_EQ(pages, 1 + describe_command_line().commands.size() + 6)
+  EXPECT_EQ(pages, 1 + describe_command_line().commands.size() + 10)
       << "and those of `logs export`, `slurm usage`, `slurm stats`, `slurm collect`, `cluster "
-         "show` "
-         "and `cluster match`";
+         "show`, `cluster match`, `allocations tick`, `allocations cancel`, `allocations "
+         "stop` and `allocations readmit`";
 }
 
 }  // namespace

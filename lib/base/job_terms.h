@@ -24,7 +24,8 @@ enum class Condition : std::uint8_t {
 // The order of ready jobs of equal priority.
 enum class SortMethod : std::uint8_t { none, gpus_runtime_memory, gpus_memory_runtime };
 
-enum class FailureCause : std::uint8_t { oom, timeout, signal, node_death };
+enum class FailureCause : std::uint8_t { oom, timeout, signal, node_death, output_missing };
+inline constexpr FailureCause kLastFailureCause = FailureCause::output_missing;
 
 // One rule of a failure handler: for which ends it is, and what is done then.
 struct RetryRule {
@@ -36,6 +37,8 @@ struct RetryRule {
   double memory_multiplier = 1;
   double runtime_multiplier = 1;
   std::chrono::seconds backoff{0};
+  // What the job is given then is also given to jobs of its entry that have not been claimed yet.
+  bool learn = false;
   auto operator<=>(const RetryRule&) const = default;
 };
 

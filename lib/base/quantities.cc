@@ -203,6 +203,17 @@ Result<std::optional<std::int64_t>> parse_integer(std::string_view text) {
   return Number{value};
 }
 
+std::optional<std::uint32_t> parse_thousandths(std::string_view text) {
+  const std::string_view number = take_number(text);
+  if (number.empty() || (!text.empty() && text != "%")) return {};
+  constexpr double kAll = 1000;
+  const double exact = value_of(number) * (text.empty() ? kAll : kAll / 100);
+  const double nearest = std::round(exact);
+  constexpr double kInexact = 1e-6;  // of binary numbers
+  if (exact > kAll || std::abs(exact - nearest) > kInexact) return {};
+  return static_cast<std::uint32_t>(nearest);
+}
+
 std::optional<double> parse_decimal(std::string_view text) {
   std::string_view number = text;
   if (number.starts_with('-') || number.starts_with('+')) number.remove_prefix(1);
@@ -243,6 +254,11 @@ Result<ByteCount> parse_bytes(std::string_view text) {
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), whole);
   if (end != number.data() + number.size()) return ByteCount{static_cast<std::uint64_t>(bytes)};
   return ByteCount{std::min(whole << (10 * *power), kMostBytes)};
+}
+
+std::uint64_t rounded_memory(double bytes) {
+  const double step = bytes < 4096.0 * (1 << 20) ? 64 << 20 : 512 << 20;
+  return static_cast<std::uint64_t>(std::max(1.0, std::ceil(bytes / step)) * step);
 }
 
 Result<ByteCount> parse_memory(std::string_view text) {

@@ -19,12 +19,17 @@ namespace torc {
 [[nodiscard]] Result<std::optional<std::int64_t>> parse_integer(std::string_view text);
 // A finite decimal number, with a point or an exponent or both, or an integer. None: anything else.
 [[nodiscard]] std::optional<double> parse_decimal(std::string_view text);
+// A part of a whole in thousandths: 0.5, 50%, 0.125, 12.5%. None: no such text, more than all, or
+// finer than a thousandth.
+[[nodiscard]] std::optional<std::uint32_t> parse_thousandths(std::string_view text);
 // Digits after the point that the number needs: 2 for 0.25, 5 for 1e-5. Precondition:
 // parse_decimal() accepts it.
 [[nodiscard]] int decimals_of(std::string_view text);
 
 // 512k, 100m, 2g, 1t, 2GiB, 1.5g, 4096 (bytes). k is 1024, as everywhere in Slurm. At most 1 EiB.
 [[nodiscard]] Result<ByteCount> parse_bytes(std::string_view text);
+// Bytes as people write them: up to 64 MiB, from 4 GiB on up to 512 MiB.
+[[nodiscard]] std::uint64_t rounded_memory(double bytes);
 // Of a job or a worker, in a file or a flag: the same, but more than nothing, and a number without
 // a unit only from 1 MiB on: `8` is hardly ever meant as bytes.
 [[nodiscard]] Result<ByteCount> parse_memory(std::string_view text);

@@ -226,6 +226,21 @@ TEST(Number, words_for_infinity_are_no_decimal_numbers) {
   }
 }
 
+TEST(Number, a_part_of_a_whole_is_a_number_or_a_percentage) {
+  EXPECT_EQ(parse_thousandths("0.5"), 500U);
+  EXPECT_EQ(parse_thousandths("50%"), 500U);
+  EXPECT_EQ(parse_thousandths("12.5%"), 125U);
+  EXPECT_EQ(parse_thousandths("0.001"), 1U);
+  EXPECT_EQ(parse_thousandths("0"), 0U);
+  EXPECT_EQ(parse_thousandths("1"), 1000U);
+  EXPECT_EQ(parse_thousandths("100%"), 1000U);
+  for (int n = 0; n <= 1000; ++n)
+    EXPECT_EQ(parse_thousandths(fmt::format("{}.{:03}", n / 1000, n % 1000)), n) << n;
+  for (const char* none : {"", "%", "-0.5", "50 %", "1.001", "101%", "0.0005", "12.55%", "half",
+                           "0.5%%", "1e-1", ".5", "99999999999999999999"})
+    EXPECT_FALSE(parse_thousandths(none).has_value()) << none;
+}
+
 TEST(Quantities, are_shown_in_the_unit_that_fits) {
   EXPECT_EQ(show_bytes({512}), "512 B");
   EXPECT_EQ(show_bytes({3ULL << 29}), "1.5 GiB");

@@ -1,5 +1,7 @@
 #include "lib/cluster/cluster.h"
 
+#include <algorithm>
+
 namespace torc::cluster {
 namespace {
 
@@ -21,11 +23,19 @@ std::uint32_t NodeGroup::all_gpus() const {
 }
 
 std::uint32_t NodeGroup::gpus_of(const std::string& type) const {
-  std::uint32_t sum = 0;
+  std::uint64_t sum = 0;
   for (const Gpus& some : gpus) {
     if (type.empty() || some.type == type) sum += some.count;
   }
-  return sum;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(sum, UINT32_MAX));
+}
+
+std::uint32_t Partition::cpus_of(const NodeGroup& kind) const {
+  return std::min(kind.cpus, max_cpus.value_or(kind.cpus));
+}
+
+ByteCount Partition::memory_of(const NodeGroup& kind) const {
+  return std::min(kind.memory, max_memory.value_or(kind.memory));
 }
 
 std::uint64_t Partition::node_count() const {

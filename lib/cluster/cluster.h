@@ -55,6 +55,9 @@ struct Partition {
   bool operator==(const Partition&) const = default;
 
   [[nodiscard]] std::uint64_t node_count() const;
+  // What an allocation can have of a node of that kind.
+  [[nodiscard]] std::uint32_t cpus_of(const NodeGroup& kind) const;
+  [[nodiscard]] ByteCount memory_of(const NodeGroup& kind) const;
   [[nodiscard]] std::optional<std::uint64_t> usable_nodes() const;
   [[nodiscard]] std::optional<std::uint64_t> idle_nodes() const;
 };
@@ -90,7 +93,7 @@ struct Cluster {
   std::vector<Partition> partitions = {};
   std::vector<Qos> qos = {};
   std::vector<Association> associations = {};
-  std::string limits_missing = {};  // why the two above are not known: a clause; else empty
+  std::string limits_missing = {};  // why not all of the two above is known: a clause; else empty
   WallTime read_at{};               // when Slurm told it; 0: nobody says
   bool operator==(const Cluster&) const = default;
 };

@@ -124,8 +124,10 @@ void ask_limits(const Asked& ask, const std::string& user, Cluster& cluster) {
       ask("sacctmgr", {"-n", "-P", "show", "qos", fmt::format("format={}", kQosColumns)});
   const auto mine = ask("sacctmgr", {"-n", "-P", "show", "assoc", "user=" + user,
                                      fmt::format("format={}", kAssociationColumns)});
-  if (qos.ok()) cluster.qos = read_qos(*qos);
-  if (mine.ok()) cluster.associations = read_associations(*mine);
+  bool all_understood = true;
+  if (qos.ok()) cluster.qos = read_qos(*qos, all_understood);
+  if (mine.ok()) cluster.associations = read_associations(*mine, all_understood);
+  if (!all_understood) cluster.limits_missing = "sacctmgr printed what torc does not understand";
   if (!qos.ok()) cluster.limits_missing = qos.error().what;
   if (!mine.ok()) cluster.limits_missing = mine.error().what;
 }
@@ -234,32 +236,41 @@ Result<std::map<std::string, std::vector<NodeGroup>>> read_nodes(std::string_vie
   return all;
 }
 
-std::vector<Qos> read_qos(std::string_view text) {
-  std::vector<Qos> all;
+namespace {
+
+// The cells of each line that has as many as it should; nothing of empty lines.
+template <class Take>
+void each_line(std::string_view text, std::size_t cells, bool& all_understood, const Take& take) {
   for (const auto line : slurm::whole_lines(text)) {
+    if (trimmed(line).empty()) continue;
     std::string closed(line);
     closed += '|';  // so that an empty last field is one
     const auto f = split(closed, '|');
-    if (f.size() != 4 || f[0].empty()) continue;
-    Cells cells;
-    all.push_back({std::string(f[0]), cells.limits(f[1], f[2], f[3])});
-    if (!cells.understood()) all.pop_back();
+    Cells limits;
+    if (f.size() == cells && !f[0].empty())
+      take(f, limits);
+    else
+      all_understood = false;
+    all_understood = all_understood && limits.understood();
   }
+}
+
+}  // namespace
+
+std::vector<Qos> read_qos(std::string_view text, bool& all_understood) {
+  std::vector<Qos> all;
+  each_line(text, 4, all_understood, [&](const auto& f, Cells& cells) {
+    all.push_back({std::string(f[0]), cells.limits(f[1], f[2], f[3])});
+  });
   return all;
 }
 
-std::vector<Association> read_associations(std::string_view text) {
+std::vector<Association> read_associations(std::string_view text, bool& all_understood) {
   std::vector<Association> all;
-  for (const auto line : slurm::whole_lines(text)) {
-    std::string closed(line);
-    closed += '|';
-    const auto f = split(closed, '|');
-    if (f.size() != 7 || f[0].empty()) continue;
-    Cells cells;
+  each_line(text, 7, all_understood, [&](const auto& f, Cells& cells) {
     all.push_back({std::string(f[0]), std::string(f[1]), names_in(f[2]), std::string(f[3]),
                    cells.limits(f[4], f[5], f[6])});
-    if (!cells.understood()) all.pop_back();
-  }
+  });
   return all;
 }
 

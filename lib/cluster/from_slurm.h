@@ -38,11 +38,13 @@ struct NodeState {
 };
 [[nodiscard]] NodeState read_state(std::string_view text);
 // `sacctmgr -n -P show qos format=…` and `… show assoc …`, with the columns below. Lines that have
-// other columns, or a limit that is not understood, are left out.
+// other columns are left out; a limit that is not understood is not known. `all_understood`, where
+// there was any of these: false.
 inline constexpr std::string_view kQosColumns = "Name,MaxWall,MaxJobsPU,MaxSubmitPU";
 inline constexpr std::string_view kAssociationColumns =
     "Account,Partition,QOS,DefaultQOS,MaxWall,MaxJobs,MaxSubmit";
-[[nodiscard]] std::vector<Qos> read_qos(std::string_view text);
-[[nodiscard]] std::vector<Association> read_associations(std::string_view text);
+[[nodiscard]] std::vector<Qos> read_qos(std::string_view text, bool& all_understood);
+[[nodiscard]] std::vector<Association> read_associations(std::string_view text,
+                                                         bool& all_understood);
 
 }  // namespace torc::cluster

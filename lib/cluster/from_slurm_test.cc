@@ -192,11 +192,25 @@ TEST(StateOfNodes, that_is_not_known_is_neither_usable_nor_idle) {
     EXPECT_TRUE(!read_state(off).idle && !read_state(off).usable) << off;
 }
 
-TEST(LimitsOfAccounts, of_other_columns_are_left_out) {
-  EXPECT_EQ(read_qos("high|2-00:00:00|5|\nbad|1\nodd|soon||\n\n"),
-            (std::vector<Qos>{{"high", {48h, 5, {}}}}));
-  EXPECT_EQ(read_associations("proj|gpu|a,b||||\nproj|gpu\n"),
+TEST(LimitsOfAccounts, that_are_not_understood_are_not_known_and_it_is_said) {
+  bool all = true;
+  EXPECT_EQ(read_qos("high|2-00:00:00|5|\n\n", all), (std::vector<Qos>{{"high", {48h, 5, {}}}}));
+  EXPECT_EQ(read_associations("proj|gpu|a,b||||\n", all),
             (std::vector<Association>{{"proj", "gpu", {"a", "b"}, "", {}}}));
+  EXPECT_TRUE(all);
+  EXPECT_EQ(read_qos("odd|soon|3|\n", all), (std::vector<Qos>{{"odd", {{}, 3, {}}}}));
+  EXPECT_FALSE(all);
+  all = true;
+  EXPECT_EQ(read_associations("proj||a||soon||\n", all),
+            (std::vector<Association>{{"proj", "", {"a"}, "", {}}}))
+      << "the account is there, whatever its limits are";
+  EXPECT_FALSE(all);
+  all = true;
+  EXPECT_TRUE(read_qos("bad|1\n", all).empty());
+  EXPECT_FALSE(all);
+  all = true;
+  EXPECT_TRUE(read_associations("proj|gpu\n", all).empty());
+  EXPECT_FALSE(all);
 }
 
 }  // namespace

@@ -24,14 +24,19 @@ bool lets_in(const Partition& partition, const std::string& account) {
 }
 
 // Those of the user's that count for `need` there. Without any nobody knows which there are, and
-// Slurm decides.
+// Slurm decides. Of an account that has one for the partition itself that one counts.
 std::vector<const Association*> own_accounts(const Cluster& cluster, const Partition& partition,
                                              const Need& need) {
+  const auto is_for = [&](const Association& a, const std::string& name) {
+    return a.partition == name && (need.account.empty() || a.account == need.account) &&
+           lets_in(partition, a.account);
+  };
   std::vector<const Association*> own;
   for (const Association& a : cluster.associations) {
-    if ((need.account.empty() || a.account == need.account) && lets_in(partition, a.account) &&
-        (a.partition.empty() || a.partition == partition.name))
-      own.push_back(&a);
+    const bool of_it = std::ranges::any_of(cluster.associations, [&](const Association& other) {
+      return other.account == a.account && other.partition == partition.name;
+    });
+    if (is_for(a, of_it ? partition.name : "")) own.push_back(&a);
   }
   return own;
 }
@@ -45,21 +50,9 @@ std::string account_problem(const Cluster& cluster, const Partition& partition, 
                          : fmt::format("you may not use account {} there", account);
 }
 
-// The longest walltime that one of them allows; nullopt: no limit is known.
-std::optional<std::chrono::seconds> account_walltime(const Cluster& cluster,
-                                                     const Partition& partition, const Need& need) {
-  std::optional<std::chrono::seconds> longest;
-  for (const Association* a : own_accounts(cluster, partition, need)) {
-    if (!a->limits.walltime) return std::nullopt;
-    longest = std::max(longest.value_or(std::chrono::seconds{0}), *a->limits.walltime);
-  }
-  return longest;
-}
-
 bool holds(const Partition& partition, const NodeGroup& kind, const Need& need) {
-  const std::uint32_t cpus = std::min(kind.cpus, partition.max_cpus.value_or(kind.cpus));
-  const ByteCount memory = std::min(kind.memory, partition.max_memory.value_or(kind.memory));
-  return cpus >= need.cpus && memory >= need.memory && kind.gpus_of(need.gpu_type) >= need.gpus;
+  return partition.cpus_of(kind) >= need.cpus && partition.memory_of(kind) >= need.memory &&
+         kind.gpus_of(need.gpu_type) >= need.gpus;
 }
 
 // The first thing that no node of it has enough of.
@@ -68,15 +61,15 @@ std::string lack(const Partition& partition, const Need& need) {
   std::uint32_t gpus = 0;
   ByteCount memory;
   for (const NodeGroup& kind : partition.nodes) {
-    cpus = std::max(cpus, std::min(kind.cpus, partition.max_cpus.value_or(kind.cpus)));
-    memory = std::max(memory, std::min(kind.memory, partition.max_memory.value_or(kind.memory)));
+    cpus = std::max(cpus, partition.cpus_of(kind));
+    memory = std::max(memory, partition.memory_of(kind));
     gpus = std::max(gpus, kind.gpus_of(need.gpu_type));
   }
-  const std::string_view type = need.gpu_type;
+  const std::string type = printable(need.gpu_type);
   if (gpus < need.gpus && gpus == 0)
-    return fmt::format("no {}GPUs", type.empty() ? "" : std::string(type) + " ");
-  if (gpus < need.gpus) return fmt::format("at most {} GPUs a node", gpus);
-  if (cpus < need.cpus) return fmt::format("at most {} CPUs a node", cpus);
+    return fmt::format("no {}GPUs", type.empty() ? "" : type + " ");
+  if (gpus < need.gpus) return fmt::format("at most {} GPU{} a node", gpus, gpus == 1 ? "" : "s");
+  if (cpus < need.cpus) return fmt::format("at most {} CPU{} a node", cpus, cpus == 1 ? "" : "s");
   if (memory < need.memory) return fmt::format("at most {} of memory a node", show_bytes(memory));
   return "no node has all of it";
 }
@@ -94,7 +87,8 @@ std::string why_not(const Cluster& cluster, const Partition& partition, const Ne
   if (nodes < need.nodes) return fmt::format("only {} such node{}", nodes, nodes == 1 ? "" : "s");
   if (need.walltime && partition.walltime && *need.walltime > *partition.walltime)
     return fmt::format("at most {}", show_exactly(*partition.walltime));
-  const auto by_account = account_walltime(cluster, partition, need);
+  const auto by_account =
+      limits_of(cluster, association_for(cluster, partition, need), "").walltime;
   if (need.walltime && by_account && *need.walltime > *by_account)
     return fmt::format("at most {} by your account", show_exactly(*by_account));
   return "";
@@ -125,7 +119,8 @@ Fit fit_of(const Cluster& cluster, std::size_t index, const Need& need) {
   fit.why_not = why_not(cluster, partition, need, fit.nodes);
   if (!any) return fit;
   const NodeGroup& kind = partition.nodes[fit.kind];
-  fit.at_once = std::min({times(kind.cpus, need.cpus), times(kind.memory.value, need.memory.value),
+  fit.at_once = std::min({times(partition.cpus_of(kind), need.cpus),
+                          times(partition.memory_of(kind).value, need.memory.value),
                           times(kind.gpus_of(need.gpu_type), need.gpus)});
   return fit;
 }
@@ -163,9 +158,32 @@ std::string advantage_of(const Cluster& cluster, const Fit& fit, const Need& nee
 
 }  // namespace
 
-std::string account_for(const Cluster& cluster, const Partition& partition, const Need& need) {
+Limits limits_of(const Cluster& cluster, const Association* association, const std::string& qos) {
+  Limits limits = association != nullptr ? association->limits : Limits{};
+  const std::string& name = qos.empty() && association != nullptr ? association->default_qos : qos;
+  const auto named = std::ranges::find(cluster.qos, name, &Qos::name);
+  if (named == cluster.qos.end()) return limits;
+  const auto take = [](auto& limit, const auto& of_qos) {
+    if (of_qos) limit = of_qos;
+  };
+  take(limits.walltime, named->limits.walltime);
+  take(limits.running_jobs, named->limits.running_jobs);
+  take(limits.submitted_jobs, named->limits.submitted_jobs);
+  return limits;
+}
+
+const Association* association_for(const Cluster& cluster, const Partition& partition,
+                                   const Need& need) {
   const auto own = own_accounts(cluster, partition, need);
-  return own.empty() ? need.account : own.front()->account;
+  const auto best = std::ranges::max_element(own, {}, [&](const Association* a) {
+    return limits_of(cluster, a, "").walltime.value_or(std::chrono::seconds::max());
+  });
+  return best == own.end() ? nullptr : *best;
+}
+
+std::string account_for(const Cluster& cluster, const Partition& partition, const Need& need) {
+  const Association* own = association_for(cluster, partition, need);
+  return own == nullptr ? need.account : own->account;
 }
 
 std::vector<Fit> match(const Cluster& cluster, const Need& need) {

@@ -41,8 +41,17 @@ struct Fit {
 // the default partition; the order of Slurm. Then those that do not, in the order of Slurm.
 [[nodiscard]] std::vector<Fit> match(const Cluster& cluster, const Need& need);
 
-// An account of the user's that may use the partition, the first; empty: none is known.
+// By which of the user's accounts it runs there: of those that may use the partition one that
+// allows the longest time, of these the first. nullptr: none is known.
+[[nodiscard]] const Association* association_for(const Cluster& cluster, const Partition& partition,
+                                                 const Need& need);
+// Its account; else the one that is needed, or empty.
 [[nodiscard]] std::string account_for(const Cluster& cluster, const Partition& partition,
                                       const Need& need);
+
+// Of allocations by the association (nullptr: none is known) and a QOS (empty: its usual one). Of a
+// limit that both have Slurm takes that of the QOS.
+[[nodiscard]] Limits limits_of(const Cluster& cluster, const Association* association,
+                               const std::string& qos);
 
 }  // namespace torc::cluster

@@ -150,10 +150,51 @@ TEST(Match, lets_in_only_accounts_that_may) {
   EXPECT_EQ(matched(cluster, {.walltime = 2h}), (Told{"p: at most 1 h by your account"}))
       << "the account without a limit may not use it";
   cluster.associations.push_back({"staff"});
+  EXPECT_EQ(matched(cluster, {.walltime = 2h}), (Told{"p: at most 1 h by your account"}))
+      << "that of the partition itself counts";
+  cluster.partitions[0].accounts.emplace_back("guests");
+  cluster.associations.push_back({"guests"});
   EXPECT_EQ(matched(cluster, {.walltime = 2h}), (Told{"p"})) << "one that may has no limit";
   cluster.partitions[0].accounts.clear();
   cluster.partitions[0].denied_accounts = {"staff"};
   EXPECT_EQ(matched(cluster, {.account = "staff"}), (Told{"p: account staff may not use it"}));
+}
+
+TEST(Match, runs_by_the_account_that_allows_the_longest_time) {
+  Cluster cluster;
+  cluster.partitions = {partition("p", {nodes(1, 1, gib(1))})};
+  cluster.associations = {{"brief", "", {}, "", {1h}}, {"long"}, {"free"}};
+  const Partition& p = cluster.partitions[0];
+  EXPECT_EQ(account_for(cluster, p, {.walltime = 2h}), "long");
+  EXPECT_EQ(account_for(cluster, p, {.account = "brief"}), "brief");
+  cluster.associations = {{"brief", "", {}, "", {1h}}, {"day", "", {}, "", {24h}}};
+  EXPECT_EQ(account_for(cluster, p, {}), "day");
+  cluster.associations.clear();
+  EXPECT_EQ(account_for(cluster, p, {.account = "own"}), "own");
+  EXPECT_EQ(account_for(cluster, p, {}), "");
+}
+
+TEST(Match, takes_a_limit_of_the_qos_before_that_of_the_account) {
+  Cluster cluster;
+  cluster.partitions = {partition("p", {nodes(1, 1, gib(1))})};
+  cluster.qos = {{"normal", {2h, std::nullopt, 5}}, {"long", {48h}}};
+  cluster.associations = {{"lab", "", {"normal", "long"}, "normal", {24h, 7, 9}}};
+  EXPECT_EQ(matched(cluster, {.walltime = 3h}), (Told{"p: at most 2 h by your account"}));
+  EXPECT_EQ(matched(cluster, {.walltime = 2h}), (Told{"p"}));
+  const Association* lab = association_for(cluster, cluster.partitions[0], {});
+  EXPECT_EQ(limits_of(cluster, lab, ""), (Limits{2h, 7, 5}));
+  EXPECT_EQ(limits_of(cluster, lab, "long"), (Limits{48h, 7, 9}));
+  EXPECT_EQ(limits_of(cluster, nullptr, "long"), (Limits{48h}));
+  EXPECT_EQ(limits_of(cluster, nullptr, ""), Limits{});
+}
+
+TEST(Match, counts_beside_each_other_what_the_partition_gives_of_a_node) {
+  Cluster cluster;
+  cluster.partitions = {partition("p", {nodes(1, 16, gib(64))})};
+  cluster.partitions[0].max_cpus = 8;
+  EXPECT_EQ(match(cluster, {.cpus = 2}).front().at_once, 4U);
+  cluster.partitions[0].max_memory = gib(4);
+  EXPECT_EQ(match(cluster, {.cpus = 2, .memory = gib(2)}).front().at_once, 2U);
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -14,8 +13,10 @@
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/base/text/text.h"
+#include "lib/slurm/squeue.h"
 #include "lib/spec/text/diagnostic.h"
 #include "lib/spec/yaml/yaml_node.h"
+#include "lib/spec/yaml/yaml_text.h"
 #include "lib/spec/yaml/yaml_tree.h"
 
 namespace torc::cluster {
@@ -38,7 +39,7 @@ std::string scalar(const std::string& text) {
           [](char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.'; }) &&
       std::ranges::find(kMeanMore, low) == kMeanMore.end() && low != "n";
   if (bare) return text;
-  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  return spec::yaml_quoted(text);
 }
 
 std::string list(const std::vector<std::string>& words) {
@@ -100,7 +101,7 @@ std::string name_text(const std::string& name) {
   return name.empty() ? "" : scalar(name);
 }
 
-std::string kind_text(const NodeGroup& kind) {
+std::string kind_text(const NodeGroup& kind, Passing passing) {
   std::string gpus;
   for (const Gpus& some : kind.gpus) {
     Pairs one(", ");
@@ -113,10 +114,11 @@ std::string kind_text(const NodeGroup& kind) {
       .add("memory", memory_text(kind.memory))
       .add("gpus", gpus.empty() ? "" : "[" + gpus + "]")
       .add("features", kind.features);
+  if (passing == Passing::yes) pairs.add("usable", kind.usable).add("idle", kind.idle);
   return "{" + pairs.text() + "}";
 }
 
-std::string partition_text(const Partition& one) {
+std::string partition_text(const Partition& one, Passing passing) {
   Pairs pairs("\n    ");
   pairs.add("name", scalar(one.name))
       .flag("default", one.is_default, false)
@@ -133,7 +135,7 @@ std::string partition_text(const Partition& one) {
       .add("submit_from", one.submit_from);
   std::string text = "  - " + pairs.text() + "\n";
   if (!one.nodes.empty()) text += "    nodes:\n";
-  for (const NodeGroup& kind : one.nodes) text += "      - " + kind_text(kind) + "\n";
+  for (const NodeGroup& kind : one.nodes) text += "      - " + kind_text(kind, passing) + "\n";
   return text;
 }
 
@@ -159,6 +161,8 @@ class ProfileReader {
         {{"cluster", text(cluster.name)},
          {"slurm_version", text(cluster.slurm_version)},
          {"accounting", [&](const spec::Node& n) { cluster.accounting = is_true(n); }},
+         {"read_at", [&](const spec::Node& n) { cluster.read_at = when(n); }},
+         {"limits_missing", text(cluster.limits_missing)},
          {"partitions", [&](const spec::Node& n) { items(n, each_partition); }},
          {"qos", [&](const spec::Node& n) { items(n, each_qos); }},
          {"associations", [&](const spec::Node& n) { items(n, each_association); }}});
@@ -242,6 +246,15 @@ class ProfileReader {
     return [this, &into](const spec::Node& node) { into = is_true(node); };
   }
 
+  WallTime when(const spec::Node& node) {
+    if (!is_scalar(node)) return {};
+    const auto value = slurm::epoch_seconds(node.text);
+    if (!value)
+      wrong(node, fmt::format("{} is no time", torc::quoted(node.text)),
+            "write seconds since 1970, or leave it out");
+    return value.value_or(WallTime{});
+  }
+
   template <class Into>
   Take number(Into& into) {
     return [this, &into](const spec::Node& node) {
@@ -311,7 +324,9 @@ class ProfileReader {
          {"cpus", number(one.cpus)},
          {"memory", memory(one.memory)},
          {"gpus", [&](const spec::Node& n) { items(n, each); }},
-         {"features", texts(one.features)}});
+         {"features", texts(one.features)},
+         {"usable", number(one.usable)},
+         {"idle", number(one.idle)}});
     // Of a value that was reported nobody knows what was meant.
     if (!report_.has_error() && (one.count == 0 || one.cpus == 0 || one.memory.value == 0))
       wrong(node, "nodes of a partition need 'count', 'cpus' and 'memory'",
@@ -350,16 +365,20 @@ class ProfileReader {
 
 }  // namespace
 
-std::string to_profile(const Cluster& cluster) {
+std::string to_profile(const Cluster& cluster, Passing passing) {
   std::string text = "# What a cluster offers. Give it to a command with --profile FILE.\n";
   Pairs head("\n");
   head.add("cluster", name_text(cluster.name))
       .add("slurm_version", name_text(cluster.slurm_version))
       .add("accounting", cluster.accounting ? std::string(*cluster.accounting ? "true" : "false")
                                             : std::string());
+  if (passing == Passing::yes)
+    head.add("read_at",
+             std::to_string(std::chrono::duration_cast<seconds>(cluster.read_at).count()))
+        .add("limits_missing", name_text(cluster.limits_missing));
   if (!head.text().empty()) text += head.text() + "\n";
   text += "partitions:\n";
-  for (const Partition& one : cluster.partitions) text += partition_text(one);
+  for (const Partition& one : cluster.partitions) text += partition_text(one, passing);
   if (!cluster.qos.empty()) text += "qos:\n";
   for (const Qos& one : cluster.qos) {
     Pairs pairs(", ");

@@ -13,6 +13,7 @@
 //     - {account: proj, qos: [normal], walltime: 1d}
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -23,8 +24,10 @@ namespace torc::cluster {
 
 inline constexpr std::size_t kMostProfileBytes = 8U << 20U;
 
-// Without what passes by itself: which nodes are idle or down. What is not known is left out.
-[[nodiscard]] std::string to_profile(const Cluster& cluster);
+// `yes` adds what passes by itself: when Slurm told it, and which nodes are idle or down.
+enum class Passing : std::uint8_t { no, yes };
+// What is not known is left out.
+[[nodiscard]] std::string to_profile(const Cluster& cluster, Passing passing = Passing::no);
 
 // nullopt: it has mistakes, which the report has; unknown keys are some.
 [[nodiscard]] std::optional<Cluster> read_profile(const spec::Source& source, spec::Report& report);

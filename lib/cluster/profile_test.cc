@@ -90,6 +90,7 @@ TEST(Profile, with_mistakes_is_none_and_each_is_told_at_its_place) {
       {"partitions: {name: p}\n", "a list is wanted here"},
       {"partitions: []\n", "the profile has no partitions"},
       {"cluster: a\n", "the profile has no partitions"},
+      {"read_at: noon\npartitions: [{name: p}]\n", "'noon' is no time"},
       {"[1]\n", "a profile is a map"},
       {"", "the profile is empty"},
       {"partitions: [{name: p}]\nqos: [{}]\n", "a QOS has no 'name'"},

@@ -13,6 +13,8 @@
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/base/text/table.h"
+#include "lib/slurm/options.h"
+#include "lib/spec/yaml/yaml_text.h"
 
 namespace torc::cluster {
 namespace {
@@ -131,21 +133,21 @@ ordered_json head_json(const Cluster& cluster, const std::string& profile) {
 
 }  // namespace
 
-std::string to_text(const Cluster& cluster) {
+std::string to_text(const Cluster& cluster, std::optional<std::size_t> most) {
   std::string text =
       fmt::format("cluster {}", cluster.name.empty() ? "of no name" : printable(cluster.name));
   if (!cluster.slurm_version.empty()) text += ", Slurm " + printable(cluster.slurm_version);
   if (cluster.accounting)
     text += *cluster.accounting ? ", with accounting" : ", without accounting";
   text += "\n\n";
-  Table table({{"partition"},
+  Table table({{"partition", Align::left, Shorten::yes},
                {"nodes", Align::right},
                {"idle", Align::right},
                {"CPUs", Align::right},
                {"memory", Align::right},
                {"GPUs"},
                {"walltime"},
-               {"remarks"}});
+               {"remarks", Align::left, Shorten::yes}});
   for (const Partition& one : cluster.partitions) {
     const std::string name = printable(one.name) + (one.is_default ? " *" : "");
     if (one.nodes.empty())
@@ -155,7 +157,7 @@ std::string to_text(const Cluster& cluster) {
                  std::to_string(kind.cpus), show_bytes(kind.memory), gpus_text(kind),
                  walltime_text(one.walltime), remarks(one, kind)});
   }
-  text += table.text();
+  text += table.text(most);
   if (std::ranges::any_of(cluster.partitions, &Partition::is_default))
     text += "* is the partition of who names none\n";
   if (!cluster.associations.empty()) text += "\nyour accounts\n";
@@ -163,8 +165,8 @@ std::string to_text(const Cluster& cluster) {
     text += fmt::format("  {}{}{}: {}\n", printable(a.account), a.partition.empty() ? "" : " in ",
                         printable(a.partition), limits_text(a));
   if (!cluster.limits_missing.empty())
-    text +=
-        fmt::format("\nlimits of accounts are not known: {}\n", printable(cluster.limits_missing));
+    text += fmt::format("\nnot all limits of accounts are known: {}\n",
+                        printable(cluster.limits_missing));
   return text;
 }
 
@@ -199,34 +201,30 @@ ordered_json to_json(const Cluster& cluster, const std::string& profile) {
 
 std::string scheduler_text(const Partition& partition, const Need& need,
                            const std::string& account) {
-  const auto word = [](const std::string& text) {
-    return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-  };
+  using spec::yaml_quoted;
   std::string text = "slurm_schedulers:\n";
-  text += fmt::format("  - name: {}\n    account: {}\n", word(partition.name), word(account));
-  if (!partition.is_default) text += fmt::format("    partition: {}\n", word(partition.name));
+  text += fmt::format("  - name: {}\n    account: {}\n", yaml_quoted(partition.name),
+                      yaml_quoted(account));
+  if (!partition.is_default)
+    text += fmt::format("    partition: {}\n", yaml_quoted(partition.name));
   text += fmt::format("    nodes: {}\n", need.nodes);
   auto walltime = need.walltime ? need.walltime : partition.walltime;
-  if (walltime) {
-    const auto total = walltime->count();
-    text += fmt::format("    walltime: \"{}{:02}:{:02}:{:02}\"\n",
-                        total >= 86400 ? fmt::format("{}-", total / 86400) : "", total / 3600 % 24,
-                        total / 60 % 60, total % 60);
-  }
+  if (walltime) text += fmt::format("    walltime: \"{}\"\n", slurm::show_walltime(*walltime));
   if (need.gpus != 0)
     text += fmt::format("    gres: {}\n",
-                        word(fmt::format("gpu:{}{}{}", need.gpu_type,
-                                         need.gpu_type.empty() ? "" : ":", need.gpus)));
+                        yaml_quoted(fmt::format("gpu:{}{}{}", need.gpu_type,
+                                                need.gpu_type.empty() ? "" : ":", need.gpus)));
   return text;
 }
 
-std::string to_text(const Cluster& cluster, const Need& need, const std::vector<Fit>& fits) {
-  Table table({{"partition"},
+std::string to_text(const Cluster& cluster, const Need& need, const std::vector<Fit>& fits,
+                    std::optional<std::size_t> most) {
+  Table table({{"partition", Align::left, Shorten::yes},
                {"nodes", Align::right},
                {"idle", Align::right},
                {"jobs a node", Align::right},
                {"walltime"},
-               {"fits"}});
+               {"fits", Align::left, Shorten::yes}});
   for (const Fit& fit : fits) {
     const Partition& one = cluster.partitions[fit.partition];
     const bool known = fit.nodes != 0;
@@ -234,7 +232,7 @@ std::string to_text(const Cluster& cluster, const Need& need, const std::vector<
                known ? number_or_dash(fit.idle) : "-", known ? std::to_string(fit.at_once) : "-",
                walltime_text(one.walltime), fit.why_not.empty() ? "yes" : "no: " + fit.why_not});
   }
-  std::string text = table.text();
+  std::string text = table.text(most);
   if (fits.empty() || !fits.front().why_not.empty()) return text + "\nno partition can hold it\n";
   const Partition& best = cluster.partitions[fits.front().partition];
   const std::string own = account_for(cluster, best, need);

@@ -1,7 +1,9 @@
 // A cluster and what fits on it, for people and for scripts.
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,14 +12,17 @@
 
 namespace torc::cluster {
 
-[[nodiscard]] std::string to_text(const Cluster& cluster);
+// `most`: how wide its table may be (Table::text()).
+[[nodiscard]] std::string to_text(const Cluster& cluster,
+                                  std::optional<std::size_t> most = std::nullopt);
 // `profile`: the file that it was read from; empty: Slurm told it.
 [[nodiscard]] nlohmann::ordered_json to_json(const Cluster& cluster, const std::string& profile);
 
 // `fits` as match() gives them: a table, then what is recommended, with the lines of a workflow
 // file for it.
 [[nodiscard]] std::string to_text(const Cluster& cluster, const Need& need,
-                                  const std::vector<Fit>& fits);
+                                  const std::vector<Fit>& fits,
+                                  std::optional<std::size_t> most = std::nullopt);
 [[nodiscard]] nlohmann::ordered_json to_json(const Cluster& cluster, const Need& need,
                                              const std::vector<Fit>& fits,
                                              const std::string& profile);

@@ -46,7 +46,7 @@ TEST(ShownCluster, tells_accounts_and_what_is_not_known_of_them) {
   EXPECT_NE(text.find("\nyour accounts\n"
                       "  proj in gpu: QOS a, b, 3 at once, 10 submitted, to 2 h\n"
                       "  x: no limits of its own\n"
-                      "\nlimits of accounts are not known: no slurmdbd\n"),
+                      "\nnot all limits of accounts are known: no slurmdbd\n"),
             std::string::npos)
       << text;
 }

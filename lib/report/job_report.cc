@@ -31,7 +31,8 @@ std::optional<claim::Origin> origin_of(const claim::Reader& reader, JobId id) {
   return origin.ok() ? *origin : std::nullopt;
 }
 
-// By the rules of its failure handler, in their order: "1 of 3, 0 of 5".
+// By the rules of its failure handler, in their order, and without a rule: "1 of 3, 0 of 5", "1 of
+// 3, recovered 0 of 3 times".
 std::string show_retries(const claim::Reader& reader, const claim::Handler& handler, JobId id,
                          const claim::Job& job) {
   const claim::RetryCounts counts = claim::read_retries(reader, id, job);
@@ -40,6 +41,9 @@ std::string show_retries(const claim::Reader& reader, const claim::Handler& hand
     text +=
         fmt::format("{}{} of {}", i == 0 ? "" : ", ", counts.of(i), handler.rules[i].max_retries);
   }
+  if (handler.recoveries > 0)
+    text += fmt::format("{}recovered {} of {} time(s)", text.empty() ? "" : ", ", counts.recoveries,
+                        handler.recoveries);
   return text;
 }
 
@@ -133,7 +137,7 @@ claim::Rank JobInStore::rank() const {
 }
 
 std::string to_text(const JobInStore& in, const std::string& store) {
-  const auto& [reader, book, page, id, job] = in;
+  const auto& [reader, book, page, id, job, now] = in;
   const spec::RenderedJob rendered = in.rendered();
   std::string out;
   const auto line = [&](std::string_view name, const std::string& value) {
@@ -175,7 +179,11 @@ std::string to_text(const JobInStore& in, const std::string& store) {
                          : ""));
     line("claimed", show_time(job.claimed_at));
   }
-  if (o.started_at.count() != 0) line("started", show_time(o.started_at));
+  if (o.started_at.count() != 0) {
+    const bool runs = job.state == JobState::running;
+    line("started", show_time(o.started_at) +
+                        (runs ? fmt::format(" ({} ago)", show_time_taken(job, now)) : ""));
+  }
   if (o.cause != claim::EndCause::none && !claim::is_live(job.state)) {
     line("ended",
          fmt::format("{}: {}", show_time(o.ended_at), worker::show_end(reader, book, id, o)));
@@ -210,7 +218,7 @@ std::string to_text(const JobInStore& in, const std::string& store) {
 }
 
 ordered_json to_json(const JobInStore& in) {
-  const auto& [reader, book, page, id, job] = in;
+  const auto& [reader, book, page, id, job, now] = in;
   ordered_json out = job_json(reader, book, id, job);
   add_activity(out, job.outcome);
   out["command"] = in.rendered().command_by(job.alternative);

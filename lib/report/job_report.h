@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "lib/base/clock.h"
 #include "lib/claim/rules/job.h"
 #include "lib/claim/tables/tables.h"
 #include "lib/claim/tables/transaction.h"
@@ -19,6 +20,7 @@ struct JobInStore {
   const workflow::RecipeBook::Page& page;
   JobId id{};
   const claim::Job& job;
+  WallTime now{};
   [[nodiscard]] spec::RenderedJob rendered() const;
   [[nodiscard]] claim::Rank rank() const;  // as of now: it may have been set
 };

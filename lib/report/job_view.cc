@@ -8,6 +8,7 @@
 #include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
 #include "lib/claim/queries/workers.h"
+#include "lib/worker/text/outcome_text.h"
 
 namespace torc::report {
 namespace {
@@ -62,6 +63,7 @@ ordered_json job_json(const claim::Reader& reader, workflow::RecipeBook& book, J
       json_or_null(shown_alternative(reader, book, id, job.worker, job.alternative));
   out["suspect"] = claim::is_suspect(job);
   add_end(out, o, ended);
+  out["missing_output"] = json_or_null(worker::missing_output(reader, book, id, o));
   out["canceled_for"] =
       job_name_json(reader, book, claim::is_passed_over(job) ? o.because : JobId{});
   add_worker(out, job.worker, host);
@@ -212,6 +214,14 @@ void add_activity(ordered_json& out, const claim::Outcome& ended) {
 bool is_measured(const claim::Outcome& ended) {
   if (ended.started_at.count() == 0 || ended.cause == claim::EndCause::not_started) return false;
   return ended.cpu_time.count() > 0 || ended.max_rss.value > 0 || ended.activity != Activity{};
+}
+
+std::string show_time_taken(const claim::Job& job, WallTime now) {
+  const claim::Outcome& o = job.outcome;
+  if (o.started_at.count() == 0) return "-";
+  if (job.state == JobState::running)
+    return show_duration(std::max<WallTime>(now - o.started_at, WallTime{0}));
+  return claim::is_over(job.state) ? show_duration(o.ended_at - o.started_at) : "-";
 }
 
 bool never_reached(const claim::WorkflowState& workflow) {

@@ -66,6 +66,9 @@ void add_shared(nlohmann::ordered_json& out, const Resources& has, std::string_v
 [[nodiscard]] std::string show_peak(const claim::Outcome& ended);
 [[nodiscard]] std::string show_read(const claim::Outcome& ended);
 [[nodiscard]] std::string show_written(const claim::Outcome& ended);
+// How long its newest attempt took, and of one that runs how long it has by now, as the clocks of
+// its node and of this one say. "-": none.
+[[nodiscard]] std::string show_time_taken(const claim::Job& job, WallTime now);
 // Whether it ran, and somebody could tell what it used.
 [[nodiscard]] bool is_measured(const claim::Outcome& ended);
 // Of an attempt that ended: {read_bytes, written_bytes, storage_read_bytes, storage_written_bytes,

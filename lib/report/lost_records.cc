@@ -47,6 +47,8 @@ constexpr Kind kKinds[] = {
     {Table::barrier, "dependencies of members"},
     {Table::due_action, "the list of due actions"},
     {Table::edition, "the edition of recipes"},
+    {Table::retired, "results that may count again"},
+    {Table::removed, "the list of jobs that the workflow file has no more"},
     {Table::handler, "failure handlers"},
     {Table::slots, "slots of limits"},
     {Table::action_run, "runs of actions"},

@@ -94,13 +94,14 @@ std::string hours_text(double h) {
                 : show_count(static_cast<std::uint64_t>(std::llround(h)));
 }
 
-std::string stages_text(const PlanReport& plan, const workflow::LoadedSpec& loaded) {
+std::string stages_text(const PlanReport& plan, const workflow::LoadedSpec& loaded,
+                        std::optional<std::size_t> most) {
   torc::Table table({{"stage", Align::right},
                      {"jobs", Align::right},
-                     {"entry"},
-                     {"each needs"},
-                     {"scheduler"},
-                     {"label"}});
+                     {"entry", Align::left, Shorten::yes},
+                     {"each needs", Align::left, Shorten::yes},
+                     {"scheduler", Align::left, Shorten::yes},
+                     {"label", Align::left, Shorten::yes}});
   for (std::size_t s = 0; s < std::min(plan.stages.size(), kShownStages); ++s) {
     const std::vector<StagePart>& parts = plan.stages[s].parts;
     // Never a line that says that a few lines are left out.
@@ -120,7 +121,7 @@ std::string stages_text(const PlanReport& plan, const workflow::LoadedSpec& load
                  ""});
     }
   }
-  std::string out = table.text();
+  std::string out = table.text(most);
   if (plan.stages.size() > kShownStages)
     out += fmt::format("({} more stages; --json has all)\n", plan.stages.size() - kShownStages);
   return out;
@@ -209,12 +210,13 @@ PlanReport make_plan_report(const workflow::LoadedSpec& loaded) {
   return plan;
 }
 
-std::string to_text(const PlanReport& plan, const workflow::LoadedSpec& loaded) {
+std::string to_text(const PlanReport& plan, const workflow::LoadedSpec& loaded,
+                    std::optional<std::size_t> most) {
   const PlanStage& widest = plan.stages[plan.widest];
   std::string out = fmt::format("workflow '{}': {} in {} stage{}\n\n",
                                 printable(loaded.workflow->name), jobs_text(loaded.expansion->jobs),
                                 plan.stages.size(), plan.stages.size() == 1 ? "" : "s");
-  out += stages_text(plan, loaded);
+  out += stages_text(plan, loaded, most);
   if (std::ranges::any_of(loaded.expansion->entries,
                           [](const auto& entry) { return !entry.resources.one_of.empty(); }))
     out += "\nof jobs with alternatives (one_of) all figures are those of the first one\n";

@@ -1,9 +1,11 @@
 // What a workflow takes: stages, the critical path, core-hours, and what nodes must offer.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,7 +54,8 @@ struct PlanReport {
 
 // Precondition: loaded.expansion.
 [[nodiscard]] PlanReport make_plan_report(const workflow::LoadedSpec& loaded);
-[[nodiscard]] std::string to_text(const PlanReport& plan, const workflow::LoadedSpec& loaded);
+[[nodiscard]] std::string to_text(const PlanReport& plan, const workflow::LoadedSpec& loaded,
+                                  std::optional<std::size_t> most = std::nullopt);
 [[nodiscard]] nlohmann::ordered_json to_json(const PlanReport& plan,
                                              const workflow::LoadedSpec& loaded);
 

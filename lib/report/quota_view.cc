@@ -148,13 +148,13 @@ std::string show_budget(const claim::Expense& expense) {
   return text;
 }
 
-std::string quota_text(const QuotaView& view) {
+std::string quota_text(const QuotaView& view, std::optional<std::size_t> most) {
   std::string text;
   if (view.budget) text += fmt::format("\nbudget: {}\n", show_budget(*view.budget));
   if (!view.beyond_budget.empty()) {
     text += "ready, but the budget keeps them from starting:\n";
     torc::Table table({{"jobs", Align::right},
-                       {"first"},
+                       {"first", Align::left, Shorten::yes},
                        {"cpus", Align::right},
                        {"nodes", Align::right},
                        {"runtime"}});
@@ -164,9 +164,10 @@ std::string quota_text(const QuotaView& view) {
            std::to_string(held.need.nodes),
            expected_time(held.need).count() > 0 ? show_duration(expected_time(held.need)) : "-"});
     }
-    text += table.text();
+    text += table.text(most);
   }
-  torc::Table table({{"entry"}, {"running", Align::right}, {"limit", Align::right}});
+  torc::Table table(
+      {{"entry", Align::left, Shorten::yes}, {"running", Align::right}, {"limit", Align::right}});
   std::string others;
   for (const QuotaView::Limit& one : view.limits) {
     const claim::LimitState& state = one.state;
@@ -180,7 +181,7 @@ std::string quota_text(const QuotaView& view) {
   }
   if (!others.empty()) text += "\n" + others;
   if (table.rows() == 0) return text;
-  return text + "\nready, but as many of their entry run as may:\n" + table.text();
+  return text + "\nready, but as many of their entry run as may:\n" + table.text(most);
 }
 
 std::vector<ObstacleLine> obstacle_lines(const claim::Reader& reader, workflow::RecipeBook& book,

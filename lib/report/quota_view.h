@@ -2,6 +2,7 @@
 // `torc status` and `torc job`.
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -36,7 +37,8 @@ struct QuotaView {
 [[nodiscard]] Result<QuotaView> look_at_quota(const claim::Reader& reader,
                                               workflow::RecipeBook& book);
 
-[[nodiscard]] std::string quota_text(const QuotaView& view);
+[[nodiscard]] std::string quota_text(const QuotaView& view,
+                                     std::optional<std::size_t> most = std::nullopt);
 // {core_hours: {most, used, promised, left}, node_hours: …, holds_jobs}, null without a budget.
 [[nodiscard]] nlohmann::ordered_json budget_json(const QuotaView& view);
 // [{entry, resource, limit, in_use, …}]

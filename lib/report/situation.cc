@@ -13,6 +13,7 @@
 #include "lib/worker/setup/worker_setup.h"
 #include "lib/workflow/context/sharing.h"
 #include "lib/workflow/plan/batch_scripts.h"
+#include "lib/workflow/plan/kept_launcher.h"
 #include "lib/workflow/plan/slurm_question.h"
 #include "lib/workflow/plan/workflow_plan.h"
 
@@ -79,6 +80,16 @@ std::vector<std::string> names_of(const Situation& situation) {
     if (!script.job_name.empty()) names.push_back(script.job_name);
   }
   return names;
+}
+
+// Those of the ledger, as they were submitted.
+void add_intents(const AllocationList& ledger, std::vector<std::string>& names) {
+  for (const AllocationRow& row : ledger.rows) {
+    const std::uint32_t of = row.allocation.scheduler;
+    if (of == 0 || of > ledger.schedulers.size()) continue;
+    auto intents = claim::intent_names(ledger.schedulers[of - 1], row.number, row.allocation);
+    std::ranges::move(intents, std::back_inserter(names));
+  }
 }
 
 // Of workers, that `shown` does not have.
@@ -159,12 +170,14 @@ SlurmAnswer ask_slurm(const slurm::RunProgram& run, const Asking& asking,
                       const Situation& situation, WallTime now) {
   SlurmAnswer answer;
   const Ours ours(asking, situation);
-  const std::vector<std::string> names = names_of(situation);
+  std::vector<std::string> names = names_of(situation);
+  const bool all_named = !names.empty() && names.size() == situation.scripts.size();
+  add_intents(situation.ledger, names);
   slurm::Shown shown =
       slurm::show_named(run, names, asking.users.value_or(std::vector<std::uint32_t>()));
   answer.failure = shown.failure;
   if (!answer.failure.empty()) return answer;
-  answer.whole = shown.whole && !names.empty() && names.size() == situation.scripts.size();
+  answer.whole = shown.whole && all_named;
   slurm::Shown numbered = slurm::show_numbered(run, ids_beside(shown.allocations, situation));
   // It refuses what it has forgotten, too; who has answered before is not silent.
   if (names.empty() && numbered.failure.find("Invalid job id") == std::string::npos)
@@ -195,6 +208,10 @@ Result<Situation> look_around(const workflow::Context& context, store::Store& st
       return situation.ready.size() < kMostClasses;
     });
     TORC_ASSIGN(situation.newest, claim::last_registered(reader));
+    // What cannot be read of the ledger is told by who needs it.
+    situation.ledger = {};
+    if (auto ledger = list_allocations(reader, Which::live); ledger.ok())
+      situation.ledger = *std::move(ledger);
     TORC_ASSIGN(situation.workers, look_at_workers(context, store.state_directory(), reader));
     return {};
   }));
@@ -202,12 +219,16 @@ Result<Situation> look_around(const workflow::Context& context, store::Store& st
     situation.kept = settings->run.kept_free();
   if (store.identity().engine == store::Engine::journal)
     situation.scripts = find_scripts(store.directory());
+  const bool has_launcher =
+      std::ranges::any_of(situation.ledger.schedulers, workflow::is_of_launcher);
+  situation.has_launcher = has_launcher && store.identity().engine == store::Engine::journal;
   const bool is_about_slurm = !situation.scripts.empty() ||
                               (situation.newest && !situation.newest->info.allocation.empty()) ||
                               std::ranges::any_of(situation.workers, [](const auto& w) {
                                 return !w.worker.info.allocation.empty();
                               });
-  if (ask == AskSlurm::no || !is_about_slurm || !workflow::can_ask_slurm(context, "squeue"))
+  if (ask == AskSlurm::no || has_launcher || !is_about_slurm ||
+      !workflow::can_ask_slurm(context, "squeue"))
     return situation;
   const BootTime deadline = context.clock.boot_now() + kAskLimit;
   const slurm::RunProgram run =

@@ -11,6 +11,7 @@
 #include "lib/base/end_margins.h"
 #include "lib/claim/rules/plan.h"
 #include "lib/claim/rules/workflow_state.h"
+#include "lib/report/allocation_list.h"
 #include "lib/report/slurm_answer.h"
 #include "lib/report/submit_script.h"
 #include "lib/report/workers_now.h"
@@ -23,6 +24,8 @@ struct Situation {
   std::vector<WorkerNow> workers = {};       // that are registered
   std::optional<claim::Worker> newest = {};  // that ever registered, and may have left
   std::vector<SubmitScript> scripts = {};    // none where the store is of one host
+  bool has_launcher = false;                 // allocations are asked of another system than Slurm
+  AllocationList ledger = {};                // of allocations: those that live
   std::vector<claim::JobClass> ready = {};   // that have ready jobs, the first of them
   KeptFree kept = {};                        // of the end of an allocation
   // nullopt: it was not asked, since there is nothing to ask about, or no squeue.

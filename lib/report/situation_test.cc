@@ -316,6 +316,13 @@ TEST_F(HowToStart, says_why_no_script_would_do) {
             "(8 CPUs, and 9 are needed). Edit a script, or let it need less with torc set\n");
 }
 
+TEST_F(HowToStart, names_no_script_that_starts_workers_for_the_original_of_a_copy) {
+  situation_.scripts[1].other_store = "/o/wf.torc";
+  EXPECT_EQ(how({needing(5min, 100, 1)}),
+            "/s/wf.torc/slurm/big.sbatch starts workers for /o/wf.torc: this store was moved or "
+            "copied. `torc set wf.torc --workdir DIR`, with the directory of its jobs, mends that");
+}
+
 TEST_F(HowToStart, names_last_what_may_not_do) {
   situation_.scripts[0].refused = true;
   EXPECT_EQ(how({needing(5min, 100, 1)}), big_ + ", or " + all_) << "Slurm has refused it";
@@ -343,6 +350,9 @@ TEST_F(HowToStart, reads_what_a_script_asks_for_and_that_slurm_refused_it) {
   EXPECT_TRUE(found[0].refused);
   std::filesystem::last_write_time(script, made + 2s);
   EXPECT_FALSE(find_scripts(directory_)[0].refused) << "it was changed since";
+  EXPECT_EQ(found[0].other_store, "");
+  write(script, "#!/bin/bash\nexport TORC_STORE=/o/wf.torc\n");
+  EXPECT_EQ(find_scripts(directory_)[0].other_store, "/o/wf.torc");
 }
 
 // --- asking ---

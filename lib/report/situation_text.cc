@@ -104,8 +104,21 @@ bool is_of(const ShownAllocation& a, const std::string& scheduler) {
 
 Start how_to_start(const workflow::Context& context, const Situation& situation,
                    const std::string& store, const std::vector<claim::JobClass>& classes) {
+  if (situation.has_launcher) return {Start::By::sbatch, "torc submit " + store};
   if (situation.scripts.empty() || !workflow::can_ask_slurm(context))
     return {Start::By::run, say(hand_starts(store, classes))};
+  const auto is_managed = [](const claim::Scheduler& s) { return s.is_managed; };
+  if (std::ranges::any_of(situation.ledger.schedulers, is_managed) ||
+      !situation.ledger.rows.empty())
+    return {Start::By::sbatch, "torc submit " + store};
+  for (const SubmitScript& one : situation.scripts) {
+    if (one.other_store.empty()) continue;
+    return {Start::By::nothing,
+            fmt::format("{} starts workers for {}: this store was moved or copied. `torc set {} "
+                        "--workdir DIR`, with the directory of its jobs, mends that",
+                        workflow::shown_path(context, one.file),
+                        printable(one.other_store.string()), store)};
+  }
   std::vector<std::pair<int, const SubmitScript*>> fitting;  // doubts
   std::string lacks;
   for (const SubmitScript& one : situation.scripts) {

@@ -193,10 +193,10 @@ std::string show_silence(const SlurmUsage& usage) {
                      printable(usage.failure));
 }
 
-std::string to_text(const SlurmUsage& usage) {
+std::string to_text(const SlurmUsage& usage, std::optional<std::size_t> most) {
   if (usage.allocations.empty()) return "no worker of this workflow was in an allocation\n";
   torc::Table table({{"allocation"},
-                     {"scheduler"},
+                     {"scheduler", Align::left, Shorten::yes},
                      {"state"},
                      {"start"},
                      {"time", Align::right},
@@ -211,7 +211,7 @@ std::string to_text(const SlurmUsage& usage) {
                std::to_string(use.cpus), show_hours(use.node_time()), show_hours(use.core_time()),
                std::string(to_string(use.from))});
   }
-  return fmt::format("{}{} of nodes, {} of cores in {}\n", table.text(),
+  return fmt::format("{}{} of nodes, {} of cores in {}\n", table.text(most),
                      show_hours(total(usage, &AllocationUse::node_time)),
                      show_hours(total(usage, &AllocationUse::core_time)),
                      usage.allocations.size() == 1
@@ -219,16 +219,16 @@ std::string to_text(const SlurmUsage& usage) {
                          : show_count(usage.allocations.size()) + " allocations");
 }
 
-std::string steps_text(const SlurmUsage& usage) {
+std::string steps_text(const SlurmUsage& usage, std::optional<std::size_t> most) {
   if (usage.steps.empty()) return {};
   torc::Table table({{"step"},
-                     {"name"},
+                     {"name", Align::left, Shorten::yes},
                      {"state"},
                      {"exit", Align::right},
                      {"time", Align::right},
                      {"CPU time", Align::right},
                      {"peak memory", Align::right},
-                     {"nodes"},
+                     {"nodes", Align::left, Shorten::yes},
                      {"from"}});
   for (const slurm::Accounted& step : usage.steps) {
     table.add({printable(step.allocation + "." + step.step), dash(step.name), dash(step.state),
@@ -236,7 +236,7 @@ std::string steps_text(const SlurmUsage& usage) {
                step.ave_cpu ? show_duration(*step.ave_cpu) : "-",
                step.max_rss ? show_bytes(*step.max_rss) : "-", dash(step.node_list), "sacct"});
   }
-  return table.text();
+  return table.text(most);
 }
 
 ordered_json accounting_json(const SlurmUsage& usage) {

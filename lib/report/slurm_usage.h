@@ -3,9 +3,11 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,8 +70,10 @@ inline constexpr std::chrono::seconds kAccountingLimit{10};
 Result<SlurmUsage> look_at_usage(const workflow::Context& context, store::Store& store);
 
 // `torc slurm usage`, and the table of steps of `torc slurm stats`. Empty: no steps.
-[[nodiscard]] std::string to_text(const SlurmUsage& usage);
-[[nodiscard]] std::string steps_text(const SlurmUsage& usage);
+[[nodiscard]] std::string to_text(const SlurmUsage& usage,
+                                  std::optional<std::size_t> most = std::nullopt);
+[[nodiscard]] std::string steps_text(const SlurmUsage& usage,
+                                     std::optional<std::size_t> most = std::nullopt);
 // Why figures are torc's own; empty: they need not be.
 [[nodiscard]] std::string show_silence(const SlurmUsage& usage);
 [[nodiscard]] nlohmann::ordered_json to_json(const SlurmUsage& usage);

@@ -15,6 +15,7 @@
 #include "lib/base/text/text.h"
 #include "lib/slurm/shown.h"
 #include "lib/workflow/plan/batch_scripts.h"
+#include "lib/workflow/plan/moved_scripts.h"
 
 namespace torc::report {
 namespace {
@@ -72,7 +73,8 @@ std::vector<SubmitScript> find_scripts(const Path& store) {
     if (file.extension() != ".sbatch") continue;
     if (const auto head = head_of(root, kScriptsFolder / file))
       scripts.push_back({file.stem(), store / kScriptsFolder / file, job_name_in(*head),
-                         slurm::asked_by_script(*head), is_refused(root, kScriptsFolder / file)});
+                         slurm::asked_by_script(*head), is_refused(root, kScriptsFolder / file),
+                         workflow::other_store_of(*head, store)});
   }
   return scripts;
 }

@@ -18,7 +18,8 @@ struct SubmitScript {
   Path file;              // absolute
   std::string job_name;   // that it gives to Slurm; empty: not known, or not plain
   slurm::Asked asked = {};
-  bool refused = false;  // by Slurm, when `torc init` asked; it was not changed since
+  bool refused = false;   // by Slurm, when `torc init` asked; it was not changed since
+  Path other_store = {};  // that it starts workers for instead, since this one was moved or copied
 };
 inline constexpr const char* kScriptsFolder = "slurm";  // in the store
 // Those that are there, in the order of their names.

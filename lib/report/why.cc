@@ -243,8 +243,9 @@ class Inquiry {
     const WallTime now = context_.clock.wall_now();
     const auto left = std::max<WallTime>(job_.not_before - now, WallTime{});
     add("backoff",
-        fmt::format("Attempt {} failed ({}), and its failure handler tries it again {}{}.",
-                    job_.attempt, worker::show_end(reader_, book_, id_, job_.outcome),
+        fmt::format("Attempt {} failed ({}), and {} it again {}{}.", job_.attempt,
+                    worker::show_end(reader_, book_, id_, job_.outcome),
+                    is_ruled() ? "its failure handler tries" : "on_failure runs",
                     left.count() == 0 ? std::string("as soon as a worker asks for jobs")
                                       : "in " + show_duration(left),
                     retries()),
@@ -252,9 +253,17 @@ class Inquiry {
     if (!situation_.anybody_at_work()) no_worker();
   }
 
-  // ": retry 2 of 3", of the rule that let it be tried again; else nothing.
+  // A rule of its failure handler is for the end.
+  [[nodiscard]] bool is_ruled() const {
+    return page_.handler && claim::rule_for(*page_.handler, job_.outcome);
+  }
+
+  // ": retry 2 of 3", of the rule that let it be tried again; ": recovery 1 of 3"; else nothing.
   std::string retries() {
     const auto rule = page_.handler ? claim::rule_for(*page_.handler, job_.outcome) : std::nullopt;
+    if (!rule && page_.handler && page_.handler->recoveries > 0)
+      return fmt::format(": recovery {} of {}", claim::read_retries(reader_, id_, job_).recoveries,
+                         page_.handler->recoveries);
     if (!rule) return "";
     return fmt::format(": retry {} of {}", claim::read_retries(reader_, id_, job_).of(*rule),
                        page_.handler->rules[*rule].max_retries);
@@ -431,9 +440,13 @@ class Inquiry {
       text += fmt::format(" Its failure handler has tried it again {} of {} time(s).",
                           claim::read_retries(reader_, id_, job_).of(*rule),
                           page_.handler->rules[*rule].max_retries);
-    } else if (page_.handler) {
+    } else if (page_.handler && !page_.handler->rules.empty()) {
       text += " Its failure handler has no rule for that.";
     }
+    if (!rule && page_.handler && page_.handler->recoveries > 0)
+      text += fmt::format(" It was recovered {} of {} time(s) (on_failure).",
+                          claim::read_retries(reader_, id_, job_).recoveries,
+                          page_.handler->recoveries);
     if (o.cause == claim::EndCause::allocation_ended)
       text += " It is not tried again: that has happened too often.";
     if (o.cause == claim::EndCause::not_started) {

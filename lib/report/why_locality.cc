@@ -33,7 +33,8 @@ std::uint64_t left_of(std::string_view name, const Resources& total, const Resou
   const claim::Stock stock = claim::stock_of(total, name);
   std::uint64_t taken = 0;
   for (const Amount& a : used.named) {
-    if (a.name == name || (name != kGpus && (is_of(a.name, name) || is_of(name, a.name))))
+    if (a.name == name ||
+        (name != kGpus && (torc::is_of(a.name, name) || torc::is_of(name, a.name))))
       taken += a.thousandths;
   }
   if (stock.by_piece) taken = (taken + kWhole - 1) / kWhole * kWhole;

@@ -90,8 +90,9 @@ std::string lacks_of(const claim::JobClass& job_class, const claim::Offer& here)
   return text;
 }
 
-// " cpus=2 memory=3072m": what it may need at most to run here. Empty: that would not do.
-std::string settings_for(const claim::JobClass& job_class, const claim::Offer& here) {
+}  // namespace
+
+std::string settings_that_fit(const claim::JobClass& job_class, const claim::Offer& here) {
   const Resources total = claim::total_of(here);
   std::string settings;
   claim::JobClass less = job_class;
@@ -106,8 +107,6 @@ std::string settings_for(const claim::JobClass& job_class, const claim::Offer& h
   }
   return lacks_of(less, here).empty() ? settings : "";
 }
-
-}  // namespace
 
 std::optional<std::string> more_of_it(const claim::Outcome& o, const claim::Requirement& had,
                                       const std::string& store, const std::string& job) {
@@ -139,7 +138,7 @@ std::string remedy_without_worker(const workflow::Context& context, const Situat
   const claim::Offer here = claim::whole_offer(worker_here(context), context.clock.wall_now());
   const std::string lacks = lacks_of(job_class, here);
   if (lacks.empty()) return start.how;
-  const std::string settings = settings_for(job_class, here);
+  const std::string settings = settings_that_fit(job_class, here);
   const bool wide = job_class.need.nodes > 1;
   return fmt::format(
       "this machine could not take it: {}. {}{}", lacks,

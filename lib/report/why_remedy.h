@@ -5,6 +5,7 @@
 #include <string>
 
 #include "lib/claim/rules/job.h"
+#include "lib/claim/rules/offer.h"
 #include "lib/claim/rules/plan.h"
 #include "lib/report/situation.h"
 #include "lib/workflow/context/context.h"
@@ -17,6 +18,11 @@ namespace torc::report {
                                                     const claim::Requirement& had,
                                                     const std::string& store,
                                                     const std::string& job);
+
+// " cpus=2 memory=3072m": what a job of this class may need at most to run on a worker that offers
+// this, as `torc set` takes it. Empty: that would not do.
+[[nodiscard]] std::string settings_that_fit(const claim::JobClass& job_class,
+                                            const claim::Offer& here);
 
 // How a job of this class gets a worker where there is none: how_to_start(), but what this machine,
 // as this process may use it, lacks for it is told instead of the command that would not run it.

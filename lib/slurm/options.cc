@@ -147,6 +147,12 @@ Result<SbatchOption> begin_option(const std::string& word, std::string_view wher
 
 }  // namespace
 
+std::string show_walltime(std::chrono::seconds walltime) {
+  const auto total = walltime.count();
+  return fmt::format("{}{:02}:{:02}:{:02}", total >= 86400 ? fmt::format("{}-", total / 86400) : "",
+                     total / 3600 % 24, total / 60 % 60, total % 60);
+}
+
 void SbatchOptions::set(std::string name, std::optional<std::string> value) {
   for (auto& option : options_) {
     if (option.name == name) {

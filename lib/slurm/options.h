@@ -1,6 +1,7 @@
 // Options of sbatch as #SBATCH lines hold them.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,9 @@
 #include "lib/base/result.h"
 
 namespace torc::slurm {
+
+// "02:03:04", "1-02:03:04": as --time takes it.
+[[nodiscard]] std::string show_walltime(std::chrono::seconds walltime);
 
 struct SbatchOption {
   std::string name;  // the long one, without dashes; also when the user wrote the short one

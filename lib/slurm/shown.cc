@@ -41,18 +41,6 @@ constexpr std::array<std::size_t, 5> kWidths{32, 12, 256, 4096, 512};
 constexpr std::string_view kNoUser = "Invalid user";  // of 22.05 with exit code 0
 constexpr std::size_t kMostWords = 1000;              // of names or ids in one question
 
-// What squeue or sacct print where there is nothing to tell.
-std::string told(std::string_view cell) {
-  cell = trimmed(cell);
-  const bool nothing = cell == "(null)" || cell == "None" || cell == "none" || cell == "N/A" ||
-                       cell == "Unknown" || cell == "Unassigned";
-  return nothing ? std::string() : std::string(cell);
-}
-
-WallTime time_told(std::string_view cell) {
-  return time_of(trimmed(cell)).value_or(WallTime{});
-}
-
 std::string list_of(const std::vector<std::string>& words) {
   std::string list;
   std::size_t taken = 0;
@@ -73,12 +61,9 @@ std::optional<ShownAllocation> read_shown(std::string_view text) {
   std::size_t at = kWidth;
   for (std::size_t i = 0; i < cells.size(); at += kWidths.at(i++))
     cells.at(i) = text.substr(at, kWidths.at(i));
-  ShownAllocation shown{name_of(line->id, line->array_id),
-                        std::string(line->cluster),
-                        told(cells[2]),
-                        std::string(line->state),
-                        told(cells[4]),
-                        told(cells[3])};
+  ShownAllocation shown{name_of(line->id, line->array_id), std::string(line->cluster),
+                        std::string(told(cells[2])),       std::string(line->state),
+                        std::string(told(cells[4])),       std::string(told(cells[3]))};
   shown.uid = whole_number<std::uint32_t>(trimmed(cells[1]));
   shown.submitted = time_told(cells[0]);
   shown.start = time_told(line->start);
@@ -178,8 +163,9 @@ std::vector<ShownNode> show_nodes(const RunProgram& run, const std::vector<std::
     const auto bar = line.find('|');
     const auto second = bar == std::string_view::npos ? bar : line.find('|', bar + 1);
     if (second == std::string_view::npos) continue;
-    ShownNode one{told(line.substr(0, bar)), told(line.substr(bar + 1, second - bar - 1)),
-                  told(line.substr(second + 1))};
+    ShownNode one{std::string(told(line.substr(0, bar))),
+                  std::string(told(line.substr(bar + 1, second - bar - 1))),
+                  std::string(told(line.substr(second + 1)))};
     // Once for each partition that it is in.
     if (!one.node.empty() && !one.state.empty() && !holds(shown, one)) shown.push_back(one);
   }

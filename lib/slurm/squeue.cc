@@ -1,5 +1,6 @@
 #include "lib/slurm/squeue.h"
 
+#include <array>
 #include <ctime>
 #include <iterator>
 
@@ -57,6 +58,17 @@ std::optional<WallTime> epoch_seconds(std::string_view text) {
 std::optional<WallTime> time_of(std::string_view text) {
   if (const auto seconds = epoch_seconds(text)) return seconds;
   return local_time(std::string(text));
+}
+
+std::string_view told(std::string_view cell) {
+  constexpr std::array<std::string_view, 6> kNothing{"(null)", "None",    "none",
+                                                     "N/A",    "Unknown", "Unassigned"};
+  cell = trimmed(cell);
+  return holds(kNothing, cell) ? std::string_view{} : cell;
+}
+
+WallTime time_told(std::string_view cell) {
+  return time_of(trimmed(cell)).value_or(WallTime{});
 }
 
 std::vector<std::string> question(std::string_view program, std::vector<std::string> options) {

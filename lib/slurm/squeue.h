@@ -47,6 +47,12 @@ template <class List, class Word>
 // The last one may have been cut where the text does not end with its line.
 [[nodiscard]] std::vector<std::string_view> whole_lines(std::string_view text);
 
+// A cell of theirs without its blanks; empty where they have nothing to tell and say so ("N/A",
+// "(null)").
+[[nodiscard]] std::string_view told(std::string_view cell);
+// The same of a time; 0: none is told.
+[[nodiscard]] WallTime time_told(std::string_view cell);
+
 // The command `program` with `options`, whose answer none of the user's variables changes or cuts.
 [[nodiscard]] std::vector<std::string> question(std::string_view program,
                                                 std::vector<std::string> options);

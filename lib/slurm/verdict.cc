@@ -105,16 +105,6 @@ std::string bounded(std::string_view line) {
   return shown.substr(0, end).append(kCut);
 }
 
-std::vector<std::string> shown(Lines lines) {
-  std::vector<std::string> words;
-  if (lines.size() > kMostLines) {
-    words.emplace_back(kCut);
-    lines.erase(lines.begin(), lines.end() - (kMostLines - 1));
-  }
-  std::ranges::transform(lines, std::back_inserter(words), bounded);
-  return words;
-}
-
 // What it says of the start; empty: nothing.
 Lines start_in(const Lines& lines) {
   const auto begins = std::ranges::find_if(
@@ -130,7 +120,7 @@ Lines start_in(const Lines& lines) {
 }
 
 Answer unanswered(const Lines& lines, std::string why) {
-  return {Verdict::unanswered, shown(lines), std::move(why)};
+  return {Verdict::unanswered, words_for_people(lines), std::move(why)};
 }
 
 // Of an sbatch that failed by itself.
@@ -147,7 +137,8 @@ Answer judge_failure(const Lines& lines, int exit_code) {
   const bool is_told = last != lines.rend();
   if (is_told ? is_not_reached(*last) : std::ranges::any_of(lines, is_not_reached))
     return unanswered(lines, "Slurm could not be reached");
-  if (is_told || std::ranges::any_of(lines, is_of_sbatch)) return {Verdict::refused, shown(lines)};
+  if (is_told || std::ranges::any_of(lines, is_of_sbatch))
+    return {Verdict::refused, words_for_people(lines)};
   return unanswered(
       lines, fmt::format("what failed was not sbatch, by its words (exit code {})", exit_code));
 }
@@ -156,6 +147,16 @@ Answer judge_failure(const Lines& lines, int exit_code) {
 
 std::string_view to_string(Verdict verdict) {
   return word_of(verdict, kVerdicts);
+}
+
+std::vector<std::string> words_for_people(Lines lines) {
+  std::vector<std::string> words;
+  if (lines.size() > kMostLines) {
+    words.emplace_back(kCut);
+    lines.erase(lines.begin(), lines.end() - (kMostLines - 1));
+  }
+  std::ranges::transform(lines, std::back_inserter(words), bounded);
+  return words;
 }
 
 Answer judge(const SbatchOutput& output) {
@@ -168,7 +169,7 @@ Answer judge(const SbatchOutput& output) {
   if (output.truncated) return unanswered(lines, "sbatch printed more than can be read");
   if (output.exit_code != 0) return judge_failure(lines, output.exit_code);
   Lines start = start_in(lines);
-  if (!start.empty()) return {Verdict::accepted, shown(std::move(start))};
+  if (!start.empty()) return {Verdict::accepted, words_for_people(std::move(start))};
   return unanswered(
       lines, lines.empty() ? "sbatch printed nothing" : "sbatch does not say when it would start");
 }

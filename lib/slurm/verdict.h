@@ -21,8 +21,8 @@ struct SbatchOutput {
   int signal = 0;          // 0: none
   bool timed_out = false;  // it was killed for that
   bool truncated = false;  // some of what it printed is lost
-  std::string out;
-  std::string err;
+  std::string out = {};
+  std::string err = {};
 };
 
 struct Answer {
@@ -40,6 +40,10 @@ inline constexpr std::size_t kMostBytes = 300;
 // something else than that Slurm, its configuration or its authentication could not be reached. So
 // a controller that is down refuses nothing, nor does a wrapper of the site's that broke.
 [[nodiscard]] Answer judge(const SbatchOutput& output);
+
+// Lines of a command of a batch system, for people: bounded as above, without control characters;
+// of many the last ones.
+[[nodiscard]] std::vector<std::string> words_for_people(std::vector<std::string_view> lines);
 
 // Whether "NAME=value" of the user's environment is also that of an sbatch that asks: all but the
 // variables by which Slurm tells an allocation's processes of it, some of which sbatch would take

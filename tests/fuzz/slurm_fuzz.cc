@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lib/base/quantities.h"
+#include "lib/slurm/own_jobs.h"
 #include "lib/slurm/query.h"
 #include "lib/slurm/shown.h"
 #include "tests/fuzz/fuzz.h"
@@ -88,6 +89,17 @@ TORC_FUZZ_TARGET(slurm) {
     TORC_MUST(squeue.exit_code == 0 && stage_of(a.state) == Stage::over);
   for (const ShownNode& n : show_nodes(any, {"n1"}))
     TORC_MUST(squeue.exit_code == 0 && !n.node.empty() && !n.state.empty());
+  const auto own = [&](const Command&) {
+    return torc::Result<SbatchOutput>(
+        SbatchOutput{.exit_code = squeue.exit_code, .out = squeue.out, .err = squeue.err});
+  };
+  for (const OwnJobs& jobs : {own_in_queue(own, {1000, "alpha", {"wf-one"}}),
+                              own_in_accounting(own, {1000, "alpha", {"wf-one"}}, {}, true)}) {
+    TORC_MUST(!jobs.whole || (squeue.exit_code == 0 && squeue.out.ends_with('\n')));
+    TORC_MUST(jobs.failure.empty() || (jobs.jobs.empty() && !jobs.whole));
+    for (const OwnJob& job : jobs.jobs)
+      TORC_MUST(job.shown.cluster == "alpha" && job.shown.uid == 1000U && !job.shown.id.empty());
+  }
   const std::optional<std::string> variable =
       ids.size() > 1 ? std::optional(ids.back()) : std::nullopt;
   const auto times = allocation_times(run, "alpha", ids.empty() ? "" : ids.front(),

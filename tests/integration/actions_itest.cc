@@ -206,7 +206,7 @@ TEST_P(Actions, a_worker_that_is_told_to_stop_gives_its_action_back_and_says_goo
   const auto first = here.start({"worker", "wf.torc", "--grace", "1s"});
   ASSERT_TRUE(wait_for_line(record, "second", *first)) << first->err();
   first->kill(SIGTERM);
-  EXPECT_EQ(first->wait().exit_code, 0);
+  EXPECT_EQ(first->wait().exit_code, 143);
   EXPECT_EQ(action(0)["state"], "due");
   expect_sound();
   const auto second = here.start({"worker", "wf.torc"});
@@ -222,12 +222,12 @@ TEST_P(Actions, a_worker_that_is_told_to_stop_gives_its_action_back_and_says_goo
 TEST_P(Actions, those_that_this_version_cannot_run_are_refused_by_name) {
   here.write("wf.yaml", R"(name: wf
 slurm_schedulers: [{name: s, account: x}]
-actions: [{trigger_type: on_workflow_start, action_type: schedule_nodes, scheduler: s}]
+actions: [{trigger_type: on_workflow_start, action_type: schedule_nodes, scheduler: s, scheduler_type: local}]
 jobs: [{name: a, command: "true"}]
 )");
   const Ended made = here.run({"init", "wf.yaml", "--engine", GetParam()});
   EXPECT_EQ(made.exit_code, 2) << made;
-  EXPECT_TRUE(made.says("schedule_nodes")) << made;
+  EXPECT_TRUE(made.says("scheduler_type 'local'")) << made;
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, Actions, ::testing::Values("lmdb", "journal"));

@@ -119,19 +119,19 @@ jobs:
 
 TEST(BadSpec, a_key_whose_behaviour_is_not_there_is_refused_by_name) {
   const Workplace here;
-  here.write(
-      "wf.yaml",
-      "name: wf\njobs:\n  - {name: a, command: \"true\"}\nslurm_schedulers: [{name: "
-      "big}]\nactions:\n"
-      "  - {trigger_type: on_workflow_start, action_type: schedule_nodes, scheduler: big}\n");
+  here.write("wf.yaml",
+             "name: wf\njobs:\n  - {name: a, command: \"true\"}\nslurm_schedulers: [{name: "
+             "big}]\nactions:\n"
+             "  - {trigger_type: on_workflow_start, action_type: schedule_nodes, scheduler: big, "
+             "scheduler_type: local}\n");
   const Ended checked = here.run({"check", "wf.yaml"});
   EXPECT_EQ(checked.exit_code, 0) << checked;
-  EXPECT_SAYS(checked, "wf.yaml:6:52: note: action_type 'schedule_nodes'");
+  EXPECT_SAYS(checked, "wf.yaml:6:100: note: scheduler_type 'local'");
   EXPECT_SAYS(checked, "more than this version runs");
   for (const std::string command : {"init", "run"}) {
     const Ended ended = here.run({command, "wf.yaml"});
     EXPECT_EQ(ended.exit_code, 2) << ended;
-    EXPECT_SAYS(ended, "wf.yaml:6:52: error: action_type 'schedule_nodes'");
+    EXPECT_SAYS(ended, "wf.yaml:6:100: error: scheduler_type 'local'");
   }
   EXPECT_FALSE(std::filesystem::exists(here.path() / "wf.torc"));
 }
@@ -341,39 +341,6 @@ TEST_F(BadStore, init_refuses_to_replace_anything_else) {
   here_.write("file", "data\n");
   EXPECT_EQ(here_.run({"init", "wf.yaml", "--store", "file"}).exit_code, 3);
   EXPECT_EQ(read_text(here_.path() / "file"), "data\n");
-}
-
-TEST_F(BadStore, run_refuses_a_store_that_would_not_run_what_the_file_says) {
-  make("journal");
-  here_.write("wf.yaml", std::string(kGood) + "  - {name: third, command: \"true\"}\n");
-  const auto before = contents(store());
-  const Ended ended = here_.run({"run", "wf.yaml"});
-  EXPECT_EQ(ended.exit_code, 3) << ended;
-  EXPECT_SAYS(ended,
-              "would not run what wf.yaml says: job 'third' of the file is not in the store");
-  EXPECT_SAYS(ended, "init --force");
-  EXPECT_EQ(contents(store()), before);
-}
-
-TEST_F(BadStore, run_recommends_only_what_can_take_a_changed_file_over) {
-  make("journal");
-  here_.write("wf.yaml", std::string(kGood) + "  - {name: third, command: \"true\"}\n");
-  EXPECT_SAYS(here_.run({"run", "wf.yaml"}), "`torc reinit wf.torc --spec wf.yaml` takes over");
-  fs::remove_all(store());
-  const auto sweep = [&](const std::string& range) {
-    here_.write("wf.yaml",
-                "name: wf\njobs:\n  - {name: \"a{i}\", command: \"true\", parameters: "
-                "{i: \"" +
-                    range + "\"}}\n");
-  };
-  sweep("1:2");
-  ASSERT_EQ(here_.run({"init", "wf.yaml"}).exit_code, 0);
-  sweep("1:3");
-  const Ended ended = here_.run({"run", "wf.yaml"});
-  EXPECT_EQ(ended.exit_code, 3) << ended;
-  EXPECT_EQ(ended.err.find("torc reinit"), std::string::npos)
-      << ended << "it keeps the number of jobs of an entry";
-  EXPECT_SAYS(ended, "`torc init --force wf.yaml` starts anew");
 }
 
 // --- permission ---

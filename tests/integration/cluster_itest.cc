@@ -1,6 +1,7 @@
 // torc cluster on a real Slurm, and with a profile where there is none.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -77,6 +78,17 @@ TEST_F(ClusterProfile, with_mistakes_or_that_is_none_is_refused_at_its_place) {
   const Ended device = torc({"cluster", "show", "--profile", "/dev/zero"});
   EXPECT_NE(device.exit_code, 0) << device;
   EXPECT_TRUE(device.says("not a regular file")) << device;
+  EXPECT_EQ(torc({"cluster", "show", "--profile", "/"}).exit_code, 2) << "it is no damaged store";
+}
+
+TEST_F(ClusterProfile, may_come_by_a_pipe) {
+  Launch shell = here_.torc({});
+  const std::string program = shell.argv.front();
+  shell.argv = {"/bin/sh", "-c",
+                "cat alpha.yaml | " + program + " cluster show --profile /dev/stdin"};
+  const Ended shown = run(shell);
+  EXPECT_EQ(shown.exit_code, 0) << shown;
+  EXPECT_TRUE(shown.says("gpu")) << shown;
 }
 
 TEST_F(ClusterProfile, is_needed_where_there_is_no_slurm) {
@@ -84,6 +96,95 @@ TEST_F(ClusterProfile, is_needed_where_there_is_no_slurm) {
   EXPECT_EQ(asked.exit_code, 3) << asked;
   EXPECT_TRUE(asked.says("there is no Slurm here")) << asked;
   EXPECT_TRUE(asked.says("--profile FILE")) << asked;
+}
+
+// Scripts that stand for Slurm's programs, each of which notes that it was called.
+class KeptCluster : public testing::Test {
+ protected:
+  KeptCluster() {
+    here_.write("slurm.conf", "ClusterName=Alpha\n");  // which Slurm makes lower case
+    program("sinfo", "echo 'all*|4|8|1000|(null)|(null)|idle'\n");
+    program("scontrol", R"sh(case "$*" in
+*config*) printf 'ClusterName             = alpha\nAccountingStorageType   = (null)\n' ;;
+*) echo 'PartitionName=all Default=YES MaxTime=1-00:00:00 State=UP TotalNodes=4 MinNodes=0' ;;
+esac
+)sh");
+  }
+  void program(const std::string& name, const std::string& script) const {
+    const Path file = here_.write(name, "#!/bin/sh\necho " + name + " >> " +
+                                            (here_.path() / "calls").string() + "\n" + script);
+    std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  }
+  [[nodiscard]] Ended torc(const std::vector<std::string>& arguments) const {
+    Launch launch = here_.torc(arguments);
+    launch.env["PATH"] = here_.path().string() + ":/usr/bin:/bin";
+    launch.env["SLURM_CONF"] = (here_.path() / "slurm.conf").string();
+    launch.env["XDG_CACHE_HOME"] = (here_.path() / "caches/").string();
+    return run(launch);
+  }
+  [[nodiscard]] std::size_t calls() const {
+    const Path file = here_.path() / "calls";
+    return std::filesystem::exists(file) ? lines_of(read_text(file)).size() : 0;
+  }
+  void no_slurm() const {
+    program("scontrol",
+            "echo 'slurm_load_ctl_conf error: Unable to contact controller' >&2; exit 1\n");
+  }
+  // As a minute and more later.
+  void make_older() const {
+    std::string text = read_text(kept());
+    const auto at = text.find("read_at: ") + 9;
+    text.replace(at, text.find('\n', at) - at, "1000000000");
+    std::ofstream(kept()) << text;
+  }
+  [[nodiscard]] Path kept() const { return here_.path() / "caches/torc/clusters/alpha.yaml"; }
+  Workplace here_;
+};
+
+TEST_F(KeptCluster, is_not_asked_for_again_within_a_minute_but_by_refresh) {
+  const Ended first = torc({"cluster", "show"});
+  ASSERT_EQ(first.exit_code, 0) << first;
+  EXPECT_EQ(first.err, "") << first;
+  const std::size_t asked = calls();
+  EXPECT_EQ(torc({"cluster", "show"}).out, first.out);
+  EXPECT_EQ(torc({"cluster", "match", "--cpus", "8"}).exit_code, 0);
+  EXPECT_EQ(calls(), asked);
+  const json document = json::parse(torc({"cluster", "show", "--json"}).out);
+  EXPECT_EQ(document["profile"], kept().string());
+  EXPECT_TRUE(document["read_at"].is_number());
+  EXPECT_EQ(torc({"cluster", "show", "--refresh"}).out, first.out);
+  EXPECT_EQ(calls(), 2 * asked);
+}
+
+TEST_F(KeptCluster, tells_its_age_where_slurm_does_not_answer) {
+  ASSERT_EQ(torc({"cluster", "show"}).exit_code, 0);
+  make_older();
+  no_slurm();
+  const Ended shown = torc({"cluster", "show"});
+  EXPECT_EQ(shown.exit_code, 0) << shown;
+  EXPECT_TRUE(shown.says("this is what Slurm said ")) << shown;
+  EXPECT_TRUE(shown.says(" ago, for now it does not: ")) << shown;
+  EXPECT_TRUE(shown.says("Unable to contact controller")) << shown;
+  EXPECT_TRUE(shown.out.find("all *") != std::string::npos) << shown;
+  const Ended fresh = torc({"cluster", "show", "--refresh"});
+  EXPECT_EQ(fresh.exit_code, 3) << fresh;
+  EXPECT_EQ(fresh.out, "") << fresh;
+}
+
+TEST_F(KeptCluster, that_others_may_write_is_told_and_not_used) {
+  ASSERT_EQ(torc({"cluster", "show"}).exit_code, 0);
+  std::filesystem::permissions(kept(), std::filesystem::perms(0666));
+  no_slurm();
+  const Ended shown = torc({"cluster", "show"});
+  EXPECT_EQ(shown.exit_code, 3) << shown;
+  EXPECT_TRUE(shown.says("may have been written by others than you")) << shown;
+}
+
+TEST_F(KeptCluster, of_another_cluster_is_not_used) {
+  ASSERT_EQ(torc({"cluster", "show"}).exit_code, 0);
+  here_.write("slurm.conf", "ClusterName=beta\n");
+  no_slurm();
+  EXPECT_EQ(torc({"cluster", "show"}).exit_code, 3);
 }
 
 class ClusterOfTheLab : public SlurmTest {

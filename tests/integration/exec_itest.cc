@@ -191,7 +191,8 @@ TEST(Exec, ctrl_c_lets_running_jobs_end_and_says_how_to_go_on) {
                          [&] { return process->err().find("finishing 1") != std::string::npos; }));
   gate.open_gate(10);
   const Ended ended = process->wait();
-  EXPECT_EQ(ended.exit_code, 1) << ended;
+  EXPECT_EQ(ended.exit_code, 130) << ended;
+  EXPECT_TRUE(ended.says("1 of 2 job(s) completed; interrupted by SIGINT\n")) << ended;
   EXPECT_EQ(ended.out, "did a\n");
   EXPECT_TRUE(ended.says("go on with: torc exec --resume\n")) << ended;
   EXPECT_EQ(here.run({"exec", "--resume"}).out, "did b\n");
@@ -303,13 +304,13 @@ TEST(Exec, nothing_is_made_of_bad_input) {
   here.write("lines", "a\n");
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
       {{"exec"}, "there is no command"},
-      {{"exec", "a", "b"}, "there is no command"},
+      {{"exec", "-c", "x {2}", "a", "b"}, "{2} in the command is value 2 of a job"},
       {{"exec", "-C", "lines", "a"}, "-C names whole commands"},
       {{"exec", "-C", "lines", "-c", "a"}, "-C names whole commands"},
       {{"exec", "-C", "nothing"}, "cannot read 'nothing'"},
       {{"exec", "-C", "long"}, "long:2: more than 131071 bytes"},
       {{"exec", "-C", "nul"}, "nul:1: a NUL byte"},
-      {{"exec", "-a", "lines"}, "there is no command"},
+      {{"exec", "-n", "2", "-c", "x", "b"}, "-N says how many values"},
       {{"exec", "-c", "x", "-a", "lines", "b"}, "values in one place"},
       {{"exec", "-c", "x", "--param", "i=1:3", "b"}, "values and --param"},
       {{"exec", "-c", "x", "--param", "i"}, "NAME=VALUES"},
@@ -335,7 +336,9 @@ TEST(Exec, nothing_is_made_of_bad_input) {
         << text;
   }
   here.write("empty", "\n\n");
-  EXPECT_EQ(here.run({"exec", "-c", "echo", "-a", "empty"}).exit_code, 0);
+  const Ended none = here.run({"exec", "-c", "echo", "-a", "empty"});
+  EXPECT_EQ(none.exit_code, 0) << none;
+  EXPECT_TRUE(none.says("there are no values: nothing was run")) << none;
 }
 
 }  // namespace

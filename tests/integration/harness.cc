@@ -98,6 +98,7 @@ Launch Workplace::torc(std::vector<std::string> arguments) const {
   launch.argv.insert(launch.argv.end(), arguments.begin(), arguments.end());
   launch.env["TMPDIR"] = scratch_.path() / "tmp";
   launch.env["SLURM_CONF"] = "/dev/null";
+  launch.env["XDG_CACHE_HOME"] = scratch_.path() / "caches";
   launch.directory = directory_;
   return launch;
 }

@@ -72,7 +72,7 @@ TEST(Refusals, an_output_directory_that_cannot_be_made_is_refused_before_any_job
   EXPECT_FALSE(std::filesystem::exists(here.path() / "ran"));
 }
 
-TEST(Refusals, a_worker_leaves_with_3_when_its_node_cannot_run_jobs) {
+TEST(Refusals, a_worker_leaves_with_3_where_its_jobs_cannot_run) {
   const Workplace here;
   here.write("gone/wf.yaml",
              "name: wf\njobs: [{name: \"j{i}\", command: \"true\", "
@@ -84,7 +84,7 @@ TEST(Refusals, a_worker_leaves_with_3_when_its_node_cannot_run_jobs) {
   std::filesystem::remove_all(here.path() / "gone");
   const Ended ended = here.run({"worker", "wf.torc"});
   EXPECT_EQ(ended.exit_code, 3) << ended;
-  EXPECT_TRUE(ended.says("this node cannot run jobs")) << ended;
+  EXPECT_TRUE(ended.says("the working directory of the jobs is not there")) << ended;
 }
 
 class Output : public testing::Test {

@@ -35,9 +35,52 @@ jobs:
   for (const std::string target : {"wf.yaml", "wf.torc"}) {
     const Ended again = here.run({"run", target});
     EXPECT_EQ(again.exit_code, 0) << again;
+    EXPECT_EQ(again.out, "wf: nothing to do: 3 of 3 completed in wf.torc\n");
+    EXPECT_EQ(again.err, "");
   }
   EXPECT_EQ(here.run({"run"}).exit_code, 0) << "the only store here";
   EXPECT_EQ(read_text(here.path() / "log"), "a\nb\nc\n");
+  const json again = here.json({"run"});
+  EXPECT_EQ(again["nothing_to_do"], true);
+  EXPECT_EQ(again["first_failures"], json::array());
+}
+
+TEST(Run, names_what_failed_with_its_first_lines_and_the_command_that_goes_on) {
+  const Workplace here;
+  here.write("wf.yaml", R"(name: wf
+jobs:
+  - name: loud
+    command: for i in 1 2 3 4 5; do echo line $i >&2; done; echo out; exit 1
+  - {name: plain, command: echo only this; exit 2}
+  - {name: "mute_{i}", command: exit 3, parameters: {i: "1:5"}}
+)");
+  const Ended ended = here.run({"run", "wf.yaml"});
+  EXPECT_EQ(ended.exit_code, 1) << ended;
+  const std::string failures =
+      "failed: loud: exit code 1\n"
+      "    line 1\n    line 2\n    line 3\n    … torc logs wf.torc loud --stderr\n"
+      "failed: plain: exit code 2\n    only this\n"
+      "failed: mute_1: exit code 3\nfailed: mute_2: exit code 3\nfailed: mute_3: exit code 3\n"
+      "and 2 more: torc results wf.torc --failed\n"
+      "when what is wrong is mended: torc retry wf.torc --failed, then torc run wf.yaml\n";
+  EXPECT_NE(ended.out.find(failures), std::string::npos) << ended;
+
+  // The second time there was nothing to do, and they are named all the same.
+  const Ended again = here.run({"run", "wf.yaml"});
+  EXPECT_EQ(again.exit_code, 1) << again;
+  EXPECT_EQ(again.out, "wf: nothing to do: 0 of 7 completed, 7 failed in wf.torc\n" + failures);
+  const json told = here.json({"run"});
+  EXPECT_EQ(told["nothing_to_do"], true);
+  EXPECT_EQ(told["first_failures"].size(), 5U);
+  EXPECT_EQ(told["first_failures"][1]["stream"], "stdout");
+  EXPECT_EQ(told["first_failures"][1]["first_lines"], json::array({"only this"}));
+
+  const Ended quiet = here.run({"run", "wf.yaml", "-q"});
+  EXPECT_EQ(quiet.exit_code, 1) << quiet;
+  EXPECT_EQ(quiet.out, "");
+  EXPECT_EQ(quiet.err, failures);
+  // The command that it names is one.
+  EXPECT_EQ(here.run({"retry", "wf.torc", "--failed"}).exit_code, 0);
 }
 
 // Of that many `true` and one that says something.
@@ -71,17 +114,17 @@ TEST(Run, packs_the_output_of_more_than_a_thousand_jobs_and_says_how_many_files_
   EXPECT_TRUE(told) << ended;
 }
 
-TEST(Run, goes_on_with_a_store_that_has_two_files_a_job_where_the_workflow_file_says_nothing) {
+TEST(Run, takes_over_from_the_file_how_output_is_kept_and_runs_nothing_again_for_it) {
   const Workplace here;
   here.write("wf.yaml", many(1000, "execution_config: {stdio: {mode: separate}}\n"));
   ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
-  here.write("wf.yaml", many(1000, "execution_config: {stdio: {mode: none}}\n"));
-  const Ended refused = here.run({"run", "wf.yaml"});
-  EXPECT_EQ(refused.exit_code, 3) << refused;
-  EXPECT_TRUE(refused.says("keeps its output otherwise")) << refused;
-  here.write("wf.yaml", many(1000, ""));
-  EXPECT_EQ(here.run({"run", "wf.yaml"}).exit_code, 0);
-  EXPECT_FALSE(std::filesystem::exists(here.path() / "wf.torc/logs/jobs/packed"));
+  for (const char* said : {"", "execution_config: {stdio: {mode: none}}\n"}) {
+    here.write("wf.yaml", many(1000, said));
+    const Ended ended = here.run({"run", "wf.yaml"});
+    EXPECT_EQ(ended.exit_code, 0) << ended;
+    EXPECT_TRUE(ended.says("stdio; nothing runs again for it")) << ended;
+    EXPECT_TRUE(std::filesystem::exists(here.path() / "wf.torc/logs/jobs/packed")) << said;
+  }
 }
 
 TEST(Run, tells_of_each_job_where_it_is) {
@@ -265,8 +308,36 @@ jobs:
   EXPECT_EQ(ended.exit_code, 1) << ended;
   EXPECT_TRUE(ended.says("1 ready job(s) cannot run on this worker")) << ended;
   EXPECT_TRUE(ended.says("big: it needs 5000 CPUs of ")) << ended;
+  // And before anything ran.
+  EXPECT_NE(ended.err.find("torc: warning: 'big' cannot run here: it needs 5000 CPUs of "),
+            std::string::npos)
+      << ended;
+  EXPECT_NE(ended.err.find("; let it need less (torc set wf.torc big cpus="), std::string::npos);
+  EXPECT_NE(ended.err.find("), or start a worker where there is more: torc worker wf.torc\n"),
+            std::string::npos);
   EXPECT_EQ(here.jobs("wf.torc").at("big")["state"], "ready");
   EXPECT_EQ(here.jobs("wf.torc").at("small")["state"], "completed");
+}
+
+TEST(Order, jobs_that_wait_and_will_never_fit_are_told_at_the_start_by_what_they_need) {
+  const Workplace here;
+  here.write("wf.yaml", R"(name: wf
+jobs:
+  - {name: first, command: "true"}
+  - {name: "big_{i}", command: "true", cpus: 5000, depends_on: [first], parameters: {i: "1:3"}}
+  - {name: wide, command: "true", num_nodes: 4, depends_on: [first]}
+)");
+  const Ended ended = here.run({"run", "wf.yaml"});
+  EXPECT_NE(ended.err.find("3 jobs (the first is 'big_1') cannot run here: it needs 5000 CPUs"),
+            std::string::npos)
+      << ended;
+  EXPECT_NE(ended.err.find("'wide' cannot run here: it needs 4 nodes; start workers where"),
+            std::string::npos)
+      << ended;
+  EXPECT_EQ(here.jobs("wf.torc").at("first")["state"], "completed");
+  // Those that are over are not told.
+  ASSERT_EQ(here.run({"cancel", "wf.torc", "big_1", "big_2", "big_3", "wide"}).exit_code, 0);
+  EXPECT_EQ(here.run({"run", "wf.yaml"}).err, "");
 }
 
 TEST(Order, a_label_that_does_not_match_is_told_as_that) {

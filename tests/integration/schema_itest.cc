@@ -57,7 +57,10 @@ Help help_of(const Workplace& here, Words command) {
     std::string word;
     std::istringstream(line) >> word;
     if (line[2] == ' ') continue;  // the text of a flag
-    if (section == "Subcommands:") help.subcommands.push_back(word);
+    const bool of_flags = section == "Options:" || section == "Positionals:";
+    const bool of_commands =
+        section.ends_with(':') && section != "First steps:" && section != "Examples:" && !of_flags;
+    if (of_commands) help.subcommands.push_back(word);
     if (section == "Options:" && word == "--json") help.json = true;
     const std::size_t open = line.find(":{");
     if (section == "Positionals:" && open != std::string::npos)
@@ -187,6 +190,7 @@ class JsonSchema : public testing::Test {
   void change_jobs();
   void maintain_the_store();
   void look_at_the_cluster();
+  void ask_for_allocations();
   void repair_a_journal();
   void go_on_with_lmdb();
   void try_out_a_directory();
@@ -272,8 +276,14 @@ void JsonSchema::look_afterwards() {
   EXPECT_GT(take("results", {"results", "wf.torc", "--all-attempts"}).size(),
             take("results", {"results", "wf.torc", "--failed"}).size());
   EXPECT_GE(take("resources", {"resources", "wf.torc"}).size(), 8U);
+  take("resources-apply", {"resources", "wf.torc", "--apply", "wf.yaml", "--dry-run"});
   const json series = take("resources-series", {"resources", "wf.torc", "--series", "waiting"});
   EXPECT_GE(series["points"].size(), 1U) << series;
+  EXPECT_GE(take("logs-diagnose", {"logs", "wf.torc", "--diagnose"})["diagnosed"].size(), 3U);
+  EXPECT_GE(take("recover", {"recover", "wf.torc", "--dry-run"})["failure_groups"].size(), 2U);
+  const json cleaned = take("clean", {"clean", "wf.torc", "--completed", "--dry-run"});
+  EXPECT_GE(cleaned["freed_output"]["files"], 1) << cleaned;
+  take("clean", {"clean", "--exec", "--older-than", "0", "--dry-run"});
   take("slurm-usage", {"slurm", "usage", "wf.torc"});
   take("slurm-stats", {"slurm", "stats", "wf.torc"});
   for (const std::string job : {"good_1", "packed", "combined", "silent"})
@@ -317,6 +327,8 @@ void JsonSchema::change_jobs() {
   const json stale = take("reinit", {"reinit", "wf.torc", "--dry-run"});
   EXPECT_GE(stale["stale_jobs"], 1) << stale;
   take("reinit", {"reinit", "wf.torc", "--spec", "wf.yaml"});
+  take("apply", {"apply", "wf.yaml", "--dry-run"});
+  take("list", {"list"});
   take("reset", {"reset", "wf.torc", "good_1", "--dry-run"});
   take("reset", {"reset", "wf.torc", "--all", "--yes"});
 }
@@ -332,7 +344,56 @@ associations: [{account: lab, qos: [normal]}]
   EXPECT_EQ(cluster["partitions"].size(), 1U) << cluster;
   EXPECT_EQ(cluster["profile"], "cluster.yaml");
   take("cluster-match", {"cluster", "match", "--profile", "cluster.yaml", "--cpus", "2"});
+  here_.write("planned.yaml",
+              "name: wf\nresource_requirements: [{name: r, num_cpus: 2, runtime: PT5M}]\n"
+              "jobs:\n"
+              "  - {name: \"a_{i}\", command: \"true\", resource_requirements: r, "
+              "parameters: {i: \"1:20\"}}\n"
+              "  - {name: b, command: \"true\", num_cpus: 99}\n");
+  const json plan = take("plan", {"plan", "planned.yaml", "--profile", "cluster.yaml"});
+  EXPECT_FALSE(plan["allocation_plan"]["groups"][0]["choices"].empty()) << plan;
+  EXPECT_FALSE(plan["allocation_plan"]["unplanned"].empty()) << plan;
   take("cluster-match", {"cluster", "match", "--profile", "cluster.yaml", "--cpus", "3"}, 1);
+}
+
+void JsonSchema::ask_for_allocations() {
+  for (const auto& [name, text] : {std::pair("sbatch", "echo 17"), std::pair("squeue", "exit 1"),
+                                   std::pair("sacct", "exit 1"), std::pair("scancel", "exit 0")}) {
+    here_.write(std::string("bin/") + name, std::string("#!/bin/sh\n") + text + "\n");
+    fs::permissions(here_.path() / "bin" / name, fs::perms::owner_all);
+  }
+  const auto on_a_cluster = [&](const Words& words) {
+    Launch launch = here_.torc(words);
+    launch.env["PATH"] = (here_.path() / "bin").string() + ":/usr/bin:/bin";
+    return launch;
+  };
+  here_.write("asks.yaml", R"(name: asks
+slurm_schedulers:
+  - {name: some, account: lab, walltime: "01:00:00"}
+  - {name: other, account: lab, walltime: "01:00:00"}
+actions:
+  - {trigger_type: on_jobs_complete, jobs: [only], action_type: schedule_nodes, scheduler: other, num_allocations: 2}
+jobs: [{name: only, command: "true"}]
+)");
+  take("submit", on_a_cluster({"submit", "bad.yaml"}), 2);
+  const json made = take("submit", on_a_cluster({"submit", "asks.yaml", "--engine", "journal"}));
+  ASSERT_EQ(made["allocation_records"].size(), 1U) << made;
+  EXPECT_EQ(made["allocation_records"][0]["allocation"], "17") << made;
+  const json more =
+      take("schedule-nodes", on_a_cluster({"schedule-nodes", "asks.torc", "--scheduler", "some"}));
+  EXPECT_EQ(more["allocation_records"].size(), 2U) << more;
+  take("allocations-tick", on_a_cluster({"allocations", "tick", "asks.torc"}));
+  take("allocations", on_a_cluster({"allocations", "asks.torc", "--all"}));
+  EXPECT_EQ(take("status", on_a_cluster({"status", "asks.torc"}))["allocations_by_stage"]["queued"],
+            2);
+  take("allocations-readmit", on_a_cluster({"allocations", "readmit", "asks.torc", "n1"}));
+  take("allocations-cancel", on_a_cluster({"allocations", "cancel", "asks.torc", "1"}));
+  const json stopped = take("allocations-stop", on_a_cluster({"allocations", "stop", "asks.torc"}));
+  EXPECT_EQ(stopped["slurm_schedulers"][0]["managed"], false) << stopped;
+  const json actions = take("actions", {"actions", "asks.torc"});
+  ASSERT_EQ(actions.size(), 1U) << actions;
+  EXPECT_EQ(actions[0]["scheduler"], "other") << actions;
+  EXPECT_EQ(actions[0]["asked_allocations"], 2) << actions;
 }
 
 void JsonSchema::maintain_the_store() {
@@ -441,6 +502,7 @@ TEST_F(JsonSchema, every_command_with_json_has_one_and_prints_what_it_says) {
   try_out_a_directory();
   trust_a_store();
   look_at_the_cluster();
+  ask_for_allocations();
   const std::set<std::string> wanted = wanted_schemas(here_);
   EXPECT_GE(wanted.size(), 30U) << "the help is not understood";
   for (const std::string& schema : wanted) {

@@ -15,6 +15,7 @@
 #include "lib/claim/rules/action.h"
 #include "lib/claim/rules/condition.h"
 #include "lib/claim/rules/job.h"
+#include "lib/report/diagnosis/causes.h"
 #include "lib/slurm/verdict.h"
 #include "tests/integration/harness.h"
 
@@ -323,6 +324,10 @@ TEST(SchemaValues, are_those_of_the_program) {
     triggers.emplace(claim::to_string(static_cast<claim::Trigger>(i)));
   const json actions = json::parse(read_text(kSchemas / "actions.json"));
   EXPECT_EQ(values_of(actions["items"]["properties"]["trigger"]), triggers);
+  std::set<std::string> diagnoses;
+  for (std::size_t i = 0; i < report::kCauses; ++i)
+    diagnoses.emplace(report::row_of(static_cast<report::Cause>(i)).word);
+  EXPECT_EQ(values_of(common["diagnosis"]), diagnoses);
 }
 
 TEST(WorkflowSchema, in_the_documents_is_the_one_that_the_program_prints) {

@@ -53,8 +53,8 @@ TEST_F(Stop, ctrl_c_lets_running_jobs_end_and_starts_no_others) {
   ASSERT_TRUE(process->wait_for_output("finishing 1 running job(s)"));
   gate_.open_gate(1);
   const Ended ended = process->wait();
-  EXPECT_EQ(ended.exit_code, 1) << ended;
-  EXPECT_TRUE(ended.says("go on with: torc run wf.torc")) << ended;
+  EXPECT_EQ(ended.exit_code, 130) << ended;
+  EXPECT_TRUE(ended.says("interrupted by SIGINT\ngo on with: torc run wf.torc")) << ended;
   EXPECT_EQ(state_of("b"), "completed");
   EXPECT_EQ(state_of("c"), "ready");
   EXPECT_TRUE(here_.json({"status"})["workers"].empty());
@@ -70,7 +70,7 @@ TEST_F(Stop, a_second_ctrl_c_ends_the_running_jobs_too) {
   ASSERT_TRUE(wait_until({&later}, [&] { return later.passed(); }));
   process->kill(SIGINT);
   const Ended ended = process->wait();
-  EXPECT_EQ(ended.exit_code, 1) << ended;
+  EXPECT_EQ(ended.exit_code, 130) << ended;
   EXPECT_EQ(state_of("b"), "ready");
   expect_that_a_later_run_completes();
   EXPECT_EQ(here_.json({"job", "b"})["attempt"], 2);
@@ -82,7 +82,7 @@ TEST_F(Stop, after_a_termination_signal_running_jobs_may_end_in_time) {
   ASSERT_TRUE(process->wait_for_output("told to leave: 1 job(s) may go on for"));
   gate_.open_gate(1);
   const Ended ended = process->wait();
-  EXPECT_EQ(ended.exit_code, 1) << ended;
+  EXPECT_EQ(ended.exit_code, 143) << ended;
   EXPECT_EQ(state_of("b"), "completed");
   EXPECT_EQ(state_of("c"), "ready");
   expect_that_a_later_run_completes();
@@ -93,12 +93,60 @@ TEST_F(Stop, a_termination_signal_ends_the_jobs_that_do_not_which_run_again_late
   const auto process = start(kChain, "1s");
   process->kill(SIGTERM);
   const Ended ended = process->wait();
-  EXPECT_EQ(ended.exit_code, 1) << ended;
+  EXPECT_EQ(ended.exit_code, 143) << ended;
   EXPECT_EQ(state_of("b"), "ready");
   EXPECT_EQ(here_.json({"job", "b"})["cause"], "stopped");
   EXPECT_TRUE(here_.json({"status"})["workers"].empty());
   expect_that_a_later_run_completes();
   EXPECT_EQ(here_.json({"job", "b"})["attempt"], 2);
+}
+
+TEST_F(Stop, a_run_tells_programs_by_which_signal_it_was_told_to_leave) {
+  here_.write("wf.yaml", kChain);
+  const auto process = here_.start({"run", "wf.yaml", "--num-cpus", "4", "--json"});
+  ASSERT_TRUE(wait_for_line(record_, "b", *process)) << process->err();
+  process->kill(SIGHUP);
+  gate_.open_gate(1);
+  const Ended ended = process->wait();
+  EXPECT_EQ(ended.exit_code, 129) << ended;
+  const json summary = json::parse(ended.out);
+  EXPECT_EQ(summary["end"], "interrupted");
+  EXPECT_EQ(summary["interrupted_by"], "SIGHUP");
+  gate_.open_gate(10);
+  EXPECT_EQ(json::parse(here_.run({"run", "wf.torc", "--json"}).out)["interrupted_by"], nullptr);
+}
+
+// Who is told when nothing is left to do has done all of it.
+TEST_F(Stop, a_run_that_has_done_everything_was_not_interrupted) {
+  here_.write("wf.yaml", "name: wf\njobs: [{name: b, command: echo b > record; read x < gate}]\n");
+  const auto process = here_.start({"run", "wf.yaml"});
+  ASSERT_TRUE(wait_for_line(record_, "b", *process)) << process->err();
+  process->kill(SIGINT);
+  ASSERT_TRUE(process->wait_for_output("finishing 1 running job(s)"));
+  gate_.open_gate(1);
+  const Ended ended = process->wait();
+  EXPECT_EQ(ended.exit_code, 0) << ended;
+  EXPECT_FALSE(ended.says("interrupted by")) << ended;
+}
+
+// A batch system tells each worker to leave in the end: its allocation has not failed for that.
+TEST_F(Stop, a_worker_ends_as_its_signal_says_but_in_an_allocation) {
+  for (const auto& [variable, exit_code] :
+       {std::pair("TORC_OF_NOTHING", 143), {"TORC_ALLOCATION_ID", 0}, {"TORC_SUPERVISED", 0}}) {
+    SCOPED_TRACE(variable);
+    const std::string name = variable;
+    here_.write("wf.yaml", "name: wf\njobs:\n  - {name: b, command: echo " + name +
+                               " > record; read x < gate}\n");
+    ASSERT_EQ(here_.run({"init", "wf.yaml", "--force"}).exit_code, 0);
+    Launch launch = here_.torc({"worker", "wf.torc", "--grace", "1s"});
+    launch.env[variable] = "7";
+    Process process(launch);
+    ASSERT_TRUE(wait_for_line(record_, name, process)) << process.err();
+    process.kill(SIGTERM);
+    const Ended ended = process.wait();
+    EXPECT_EQ(ended.exit_code, exit_code) << ended;
+    EXPECT_TRUE(ended.says("leaves: told to stop")) << ended;
+  }
 }
 
 TEST_F(Stop, a_second_termination_signal_ends_them_at_once) {
@@ -108,7 +156,7 @@ TEST_F(Stop, a_second_termination_signal_ends_them_at_once) {
   Timer later(std::chrono::milliseconds(250));  // an earlier one is taken for an echo of the first
   ASSERT_TRUE(wait_until({&later}, [&] { return later.passed(); }));
   process->kill(SIGTERM);
-  EXPECT_EQ(process->wait().exit_code, 1);
+  EXPECT_EQ(process->wait().exit_code, 143);
   EXPECT_TRUE(process->out().find("stopping 1 running job(s)") != std::string::npos);
   EXPECT_EQ(state_of("b"), "ready");
 }
@@ -123,7 +171,7 @@ jobs:
     resource_requirements: long
 )");
   process->kill(SIGTERM);
-  EXPECT_EQ(process->wait().exit_code, 1);
+  EXPECT_EQ(process->wait().exit_code, 143);
   EXPECT_TRUE(wait_until({&record_}, [&] { return record_.has("tidied"); }));
   EXPECT_EQ(state_of("b"), "ready");
 }
@@ -142,7 +190,7 @@ jobs:
   ASSERT_EQ(waitid(P_PID, static_cast<id_t>(process->pid()), &info, WSTOPPED | WNOWAIT), 0);
   process->kill(SIGTERM);
   ::kill(process->pid(), SIGCONT);
-  EXPECT_EQ(process->wait().exit_code, 1);
+  EXPECT_EQ(process->wait().exit_code, 143);
   EXPECT_TRUE(wait_until({&record_}, [&] { return record_.has("tidied"); }));
   EXPECT_EQ(state_of("b"), "ready");
   EXPECT_EQ(here_.json({"job", "b"})["cause"], "stopped");
@@ -248,7 +296,7 @@ TEST_F(Tree, when_a_worker_is_told_to_stop_its_jobs_end_with_all_their_processes
   const auto process = start(tree("wait; read x < gate"), "2s");
   see_both(*process);
   process->kill(SIGTERM);
-  EXPECT_EQ(process->wait().exit_code, 1);
+  EXPECT_EQ(process->wait().exit_code, 143);
   for (const auto& one : seen_) {
     one->pump();
     EXPECT_TRUE(one->gone()) << "it outlived its job";

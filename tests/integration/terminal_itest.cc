@@ -1,13 +1,16 @@
-// torc run and torc exec on a terminal: a pty stands in for the person.
+// torc run, exec, redo, status, tables and --help on a terminal: a pty stands in for the person.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
+#include "lib/base/text/utf8.h"
 #include "tests/integration/harness.h"
 
 namespace torc::itest {
@@ -164,6 +167,145 @@ TEST(Terminal, output_of_exec_is_not_written_over_by_its_progress) {
     ASSERT_NE(at, std::string::npos) << terminal.text();
     EXPECT_TRUE(at == 0 || terminal.text()[at - 1] == '\n' || terminal.text()[at - 1] == 'K')
         << terminal.text();
+  }
+}
+
+TEST(Terminal, exec_waits_for_no_person_to_type_values) {
+  const Workplace here;
+  Terminal terminal;
+  Process without(terminal.on(here.torc({"exec", "-c", "echo $((6*7))"})));
+  EXPECT_TRUE(wait_until({&without, &terminal}, [&] { return terminal.shows("42"); }))
+      << terminal.text();
+  EXPECT_EQ(without.wait().exit_code, 0);
+  Process with(terminal.on(here.torc({"exec", "-c", "echo {}"})));
+  EXPECT_TRUE(wait_until({&with, &terminal}, [&] {
+    return terminal.shows("the command has a place for a value, and there are no values");
+  })) << terminal.text();
+  EXPECT_EQ(with.wait().exit_code, 2);
+}
+
+// A person takes another multiplier for what ran out of memory, and leaves what is not known.
+TEST(Terminal, recover_asks_for_each_kind_of_failure) {
+  const Workplace here;
+  here.write("wf.yaml", R"(name: wf
+jobs:
+  - {name: hungry, command: "python3 -c 'x = bytearray(90000000); import time; time.sleep(1)'", memory: 60m}
+  - {name: dark, command: exit 7}
+)");
+  ASSERT_EQ(here.run({"run", "wf.yaml", "--memory", "1g"}).exit_code, 1);
+  Terminal terminal;
+  Process recover(terminal.on(here.torc({"recover"})));
+  const auto shows = [&](const std::string& text) {
+    return wait_until({&terminal, &recover}, [&] { return terminal.shows(text); });
+  };
+  ASSERT_TRUE(shows("multiply by (1.5), [q]uit?")) << terminal.text();
+  terminal.type('x');
+  terminal.type('\n');
+  ASSERT_TRUE(shows("that is none of these")) << terminal.text();
+  terminal.type('4');
+  terminal.type('\n');
+  ASSERT_TRUE(shows("multiply by (4), [q]uit?")) << terminal.text();
+  terminal.type('\n');
+  ASSERT_TRUE(shows("not known, 1 job(s): [t]ry again as they are")) << terminal.text();
+  terminal.type('\n');
+  ASSERT_TRUE(shows("1 job(s) run again, 1 are left as they are")) << terminal.text();
+  EXPECT_EQ(recover.wait().exit_code, 1);
+  const auto jobs = here.jobs("wf.torc");
+  EXPECT_EQ(jobs.at("hungry").at("state"), "ready");
+  EXPECT_EQ(jobs.at("dark").at("state"), "failed");
+  EXPECT_GE(here.json({"job", "wf.torc", "hungry"}).at("memory_bytes"), 4 * (60 << 20));
+}
+
+TEST(Terminal, shows_the_status_in_place_of_the_one_before) {
+  const Workplace here;
+  Fifo record(here.path() / "record");
+  Fifo gate(here.path() / "gate");
+  write_workflow(here);
+  const auto worker = here.start({"run", "wf.yaml", "--num-cpus", "1"});
+  ASSERT_TRUE(wait_for_line(record, "b", *worker)) << worker->err();
+  Terminal terminal;
+  Process watch(terminal.on(here.torc({"status", "--watch", "--every", "1s"})));
+  EXPECT_TRUE(wait_until({&watch, &terminal}, [&] {
+    return terminal.shows("\x1b[2J\x1b[H") && terminal.shows("\x1b[J\x1b[H");
+  })) << terminal.text();
+  gate.open_gate(1);
+  EXPECT_TRUE(wait_until({&watch, &terminal}, [&] { return terminal.shows("wf  failed"); }))
+      << terminal.text();
+  EXPECT_EQ(watch.wait().exit_code, 0);
+  (void)worker->wait();
+}
+
+TEST(Terminal, asks_before_it_redoes_what_completed) {
+  const Workplace here;
+  here.write("wf.yaml", "name: wf\njobs: [{name: a, command: echo a >> ran}]\n");
+  ASSERT_EQ(here.run({"run", "wf.yaml"}).exit_code, 0);
+  for (const char answer : {'n', 'y'}) {
+    Terminal terminal;
+    Process redo(terminal.on(here.torc({"redo", "a"})));
+    EXPECT_TRUE(wait_until({&redo, &terminal}, [&] {
+      return terminal.shows("run 1 completed job(s) again? [y/N] ");
+    })) << terminal.text();
+    terminal.type(answer);
+    terminal.type('\n');
+    EXPECT_TRUE(wait_until({&redo, &terminal}, [&] {
+      return terminal.shows(answer == 'n' ? "nothing was run" : "1 of 1 job(s) completed");
+    })) << terminal.text();
+    EXPECT_EQ(redo.wait().exit_code, answer == 'n' ? 1 : 0);
+    EXPECT_EQ(lines_of(read_text(here.path() / "ran")).size(), answer == 'n' ? 1U : 2U);
+  }
+}
+
+// The lines that a command shows on a terminal so wide, once it has shown `last`.
+std::vector<std::string> lines_on(int columns, const Launch& launch, std::string_view last) {
+  Terminal terminal;
+  terminal.resize(columns);
+  Process process(terminal.on(launch));
+  EXPECT_TRUE(wait_until({&process, &terminal}, [&] { return terminal.shows(last); }))
+      << terminal.text();
+  EXPECT_EQ(process.wait().exit_code, 0);
+  terminal.pump();
+  std::string text = terminal.text();
+  std::erase(text, '\r');
+  return lines_of(text);
+}
+
+std::size_t widest(const std::vector<std::string>& lines) {
+  std::size_t most = 0;
+  for (const std::string& line : lines) most = std::max(most, terminal_width(line));
+  return most;
+}
+
+bool any_has(const std::vector<std::string>& lines, std::string_view text) {
+  return std::ranges::any_of(
+      lines, [&](const std::string& line) { return line.find(text) != std::string::npos; });
+}
+
+TEST(Terminal, a_table_is_fitted_to_it_by_the_middle_of_names) {
+  const Workplace here;
+  const std::string name =
+      "first_" + std::string(40, 'x') + "_解析_" + std::string(30, 'y') + "_last";
+  here.write("wf.yaml", "name: wf\njobs:\n  - {name: " + name + ", command: \"true\"}\n");
+  ASSERT_EQ(here.run({"run", "wf.yaml"}).exit_code, 0);
+  const auto fitted = lines_on(80, here.torc({"jobs"}), "completed");
+  EXPECT_EQ(widest(fitted), 80U) << fitted.back();
+  EXPECT_TRUE(any_has(fitted, "first_xxx") && any_has(fitted, "…")) << fitted.back();
+  EXPECT_TRUE(any_has(fitted, "_last  completed")) << fitted.back();
+  const auto wide = lines_on(80, here.torc({"jobs", "--wide"}), "completed");
+  EXPECT_TRUE(any_has(wide, name)) << wide.back();
+  const auto room = lines_on(200, here.torc({"jobs"}), "completed");
+  EXPECT_TRUE(any_has(room, name)) << room.back();
+  // Whoever reads a pipe looks for names.
+  const Ended piped = here.run({"jobs"});
+  EXPECT_TRUE(piped.says(name)) << piped;
+}
+
+TEST(Terminal, help_is_as_wide_as_it_up_to_a_hundred_columns) {
+  const Workplace here;
+  for (const char* command : {"jobs", "run", "retry"}) {
+    const Launch help = here.torc({command, "--help"});
+    EXPECT_LE(widest(lines_on(60, help, "SIGHUP)")), 60U) << command;
+    EXPECT_LE(widest(lines_on(150, help, "SIGHUP)")), 100U) << command;
+    EXPECT_LE(widest(lines_of(here.run({command, "--help"}).out)), 80U) << command;
   }
 }
 

@@ -333,7 +333,7 @@ TEST_F(Signals, a_signal_to_the_whole_group_counts_as_one) {
   ::kill(-process->pid(), SIGTERM);
   ASSERT_TRUE(wait_for_line(record_, "told", *process));
   gate_.open_gate(1);
-  EXPECT_EQ(process->wait().exit_code, 1);
+  EXPECT_EQ(process->wait().exit_code, 143);
   EXPECT_EQ(process->out().find("stopping"), std::string::npos) << process->out();
   record_.pump();
   EXPECT_TRUE(record_.has("tidied"));

@@ -223,7 +223,7 @@ jobs:
   }
   void end() {
     worker->kill(SIGTERM);
-    EXPECT_EQ(worker->wait().exit_code, 0);
+    EXPECT_EQ(worker->wait().exit_code, 143);
   }
 
   Fifo record{here.path() / "record"};

@@ -105,6 +105,7 @@ check() {
   holds "gangs" gang
   holds "gangs of which nodes die" gang $deaths
   holds "gangs whose nodes save their state" gang $saves
+  holds "allocations" allocation
 
   misses "without put-if-absent" '\(name_at\[' commit $none -DOPS=2 -DNO_PUT_IF_ABSENT
   misses "without the rule of the writer and its evidence" 'chain\[' commit $none -DOPS=2 -DNO_RULE_OF_WRITER \
@@ -143,6 +144,9 @@ check() {
   misses "a failure that is told before the others have shown life" '!\(hurt' gang $deaths -DFAILS_AT_ONCE
   misses "a checkpoint that is told before all have ended" '\( !\(+part' gang $saves -DFIRST_SAVE_ENDS
   misses "a loss of a member that ends nothing" 'c==0' gang -DLOSS_UNNOTICED
+  misses "workers that do not ask whose they are" '\(\(\(works' allocation -DNO_BINDING
+  misses "a list that cancels nothing" '\( !\(+job' allocation -DNO_SURPLUS
+  misses "a late answer that cancels what no other stands in for" 'worked' allocation -DOLD_ANSWER_CANCELS
 }
 
 # shellcheck disable=SC2086

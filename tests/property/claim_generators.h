@@ -92,6 +92,7 @@ inline RetryRule any_rule() {
   if (one_in(4)) r.script = "mend";
   r.max_retries = static_cast<std::uint32_t>(below(4));
   r.memory_multiplier = one_in(2) ? 2 : 1;
+  r.learn = one_in(2);
   // Some are over within the workflow's time, some are not, and some reach the longest.
   r.backoff = std::chrono::seconds(one_in(2) ? below(4) : one_in(2) ? 1000 : 5000);
   return r;
@@ -142,7 +143,9 @@ Plan any_plan(Size size, std::uint64_t first = 1) {
   for (std::uint64_t n = below(3); n > 0; --n) {
     Handler& handler = plan.handlers.emplace_back();
     handler.memory_ceiling = mebibytes(2 + below(8));
-    for (std::uint64_t r = 1 + below(3); r > 0; --r) handler.rules.push_back(any_rule());
+    handler.recoveries = one_in(2) ? 0 : static_cast<std::uint32_t>(1 + below(3));
+    for (std::uint64_t r = handler.recoveries > 0 ? below(3) : 1 + below(3); r > 0; --r)
+      handler.rules.push_back(any_rule());
   }
   if (first == 1 && one_in(4)) plan.max_failures = static_cast<std::uint32_t>(1 + below(6));
   plan.pending_failed = first == 1 && one_in(4);

@@ -17,6 +17,7 @@
 #include "lib/claim/rules/job.h"
 #include "lib/claim/rules/offer.h"
 #include "lib/claim/rules/plan.h"
+#include "lib/claim/rules/recovery.h"
 #include "lib/claim/rules/request.h"
 #include "lib/claim/rules/transition.h"
 #include "lib/claim/rules/worker.h"
@@ -414,7 +415,8 @@ class ClaimModel {
         if (told) j.stopped += 1;
         const bool over = j.stopped >= 5 || (too_often && !told);
         if (over) j.state = j.stopped >= 5 ? JobState::terminated : JobState::failed;
-        if (over && plan_.pending_failed) j.state = JobState::pending_failed;
+        const bool again = over && is_recovered(id, Trouble::unknown, now);
+        if (over && !again && plan_.pending_failed) j.state = JobState::pending_failed;
         if (!over) become_ready(id, 0);
         continue;
       }
@@ -425,16 +427,18 @@ class ClaimModel {
       if (is_suspected(j) && (id == newest || (limit != 0 && j.lost + 1 >= limit)))
         j.suspicion = Suspicion::prime;
       if (too_often || (limit != 0 && j.lost >= limit)) {
-        const bool open = plan_.pending_failed && rule_of(e, j.outcome) == kNoRule;
-        j.state = open ? JobState::pending_failed : JobState::failed;
+        const bool ruled = rule_of(e, j.outcome) != kNoRule;
+        j.state = plan_.pending_failed && !ruled ? JobState::pending_failed : JobState::failed;
+        if (!ruled) (void)is_recovered(id, Trouble::unknown, now);
       } else if (!ran || rule_of(e, j.outcome) == kNoRule) {
         become_ready(id, 0);
       } else {
         j.state = JobState::failed;
-        try_again(id, true, now);
+        try_again(id, true, Trouble::unknown, now);
       }
       follow_suspicion(id);
     }
+    teach();
     workers_[raw(worker)].status = WorkerStatus::expired;
     follow(sequence, now);
     return true;
@@ -466,11 +470,12 @@ class ClaimModel {
         become_ready(raw(f.token.job), 0);
       } else {
         j.state = f.state;
-        try_again(raw(f.token.job), f.recovered, request.now);
+        try_again(raw(f.token.job), f.recovered, f.said, request.now);
         if (claim::is_over(j.state)) ++worker.finished;
       }
       follow_suspicion(raw(f.token.job));
     }
+    teach();
     for (const Started& s : request.starts) {
       const std::uint64_t id = raw(s.token.job);
       // The end of this very attempt is known already: nothing to say.
@@ -524,6 +529,7 @@ class ClaimModel {
     std::uint32_t job_class = 0;
     std::uint32_t counted_since = 0;
     std::map<std::size_t, std::uint32_t> retries;
+    std::uint32_t recoveries = 0;
     std::int32_t priority = 0;
     std::uint64_t age = 0;
     std::vector<std::pair<std::uint64_t, Condition>> upstream;
@@ -739,6 +745,13 @@ class ClaimModel {
                        [&](const auto& u) { return is_met(u.first, u.second); });
   }
 
+  struct Lesson {
+    std::uint64_t teacher = 0;
+    std::uint32_t alternative = 0;
+    JobClass grown;
+  };
+  std::vector<Lesson> lessons_;
+
   static constexpr std::size_t kNoRule = 1000;
   [[nodiscard]] std::size_t rule_of(const Entry& e, const Outcome& o) const {
     if (e.of.handler == 0 || o.cause == EndCause::stopped || o.cause == EndCause::allocation_ended)
@@ -759,13 +772,51 @@ class ClaimModel {
     return kNoRule;
   }
 
+  static void count_anew(Entry& e) {
+    if (e.counted_since != e.job.forgiven) {
+      e.retries.clear();
+      e.recoveries = 0;
+    }
+    e.counted_since = e.job.forgiven;
+  }
+
+  // The remedy is that of recovery.h, which has tests of its own; how often, and what becomes of
+  // the job, is said here once more.
+  bool is_recovered(std::uint64_t id, Trouble said, WallTime now) {
+    Entry& e = jobs_[id];
+    Job& j = e.job;
+    if (e.of.handler == 0) return false;
+    const Handler& handler = plan_.handlers[e.of.handler - 1];
+    count_anew(e);
+    if (e.recoveries >= handler.recoveries) return false;
+    JobClass c = plan_.classes[e.job_class];
+    const bool first = j.alternative == 0 || j.alternative > c.others.size();
+    Requirement& need = first ? c.need : c.others[j.alternative - 1].need;
+    const auto remedy =
+        recovery_of(handler, 0, j.outcome, said, need, !c.others.empty(), handler.memory_ceiling);
+    if (!remedy) return false;
+    ++e.recoveries;
+    remedy->apply_to(need);
+    e.job_class = class_number(c, e.job_class);
+    const bool is_told = j.outcome.cause == EndCause::exited;
+    if (remedy->remedy != Remedy::retry || !is_told) {
+      become_ready(id, 0);
+      return true;
+    }
+    j.state = JobState::delayed;
+    j.delay = std::chrono::seconds(30 << (e.recoveries - 1));
+    j.not_before = now + j.delay;
+    return true;
+  }
+
   // What its handler makes of a job that has just failed.
-  void try_again(std::uint64_t id, bool recovered, WallTime now) {
+  void try_again(std::uint64_t id, bool recovered, Trouble said, WallTime now) {
     Entry& e = jobs_[id];
     Job& j = e.job;
     if (j.state != JobState::failed && j.state != JobState::terminated) return;
     const std::size_t i = rule_of(e, j.outcome);
     if (i == kNoRule) {
+      if (is_recovered(id, said, now)) return;
       if (plan_.pending_failed) j.state = JobState::pending_failed;
       return;
     }
@@ -773,8 +824,7 @@ class ClaimModel {
     if (!rule.script.empty() && !recovered && j.outcome.cause != EndCause::worker_lost &&
         j.outcome.cause != EndCause::lease_lost)
       return;
-    if (e.counted_since != j.forgiven) e.retries.clear();
-    e.counted_since = j.forgiven;
+    count_anew(e);
     if (e.retries[i] >= rule.max_retries) return;
     std::int64_t delay = rule.backoff.count();
     for (std::uint32_t n = e.retries[i]++; n > 0 && delay < 3600; --n) delay *= 2;
@@ -788,11 +838,38 @@ class ClaimModel {
           memory.value,
           std::min(plan_.handlers[e.of.handler - 1].memory_ceiling.value, 2 * memory.value));
     }
+    if (rule.learn && !(c == plan_.classes[e.job_class]))
+      lessons_.push_back({id, j.alternative, c});
     e.job_class = class_number(c, e.job_class);
     if (delay == 0) return become_ready(id, 0);
     j.state = JobState::delayed;
     j.delay = std::chrono::seconds(delay);
     j.not_before = now + j.delay;
+  }
+
+  // Jobs of its template that were never claimed have as much, if all else is the same.
+  void teach() {
+    for (const auto& [teacher, alternative, grown] : std::exchange(lessons_, {})) {
+      const Template& of = jobs_[teacher].of;
+      for (std::uint64_t n = 1; n < of.count; ++n) {
+        const std::uint64_t id = raw(of.first) + (teacher - raw(of.first) + n) % of.count;
+        Entry& e = jobs_[id];
+        if (e.job.attempt != 0) continue;
+        JobClass c = plan_.classes[e.job_class];
+        if (alternative > c.others.size()) continue;
+        ByteCount& memory =
+            alternative == 0 ? c.need.memory : c.others[alternative - 1].need.memory;
+        const ByteCount most =
+            alternative == 0 ? grown.need.memory : grown.others[alternative - 1].need.memory;
+        if (memory <= Requirement{}.memory || memory >= most) continue;
+        memory = most;
+        JobClass same = grown;
+        same.alone = c.alone;
+        if (!(c == same)) continue;
+        e.job_class = class_number(c, e.job_class);
+        e.age = 0;
+      }
+    }
   }
 
   std::uint32_t class_number(const JobClass& c, std::uint32_t now) {

@@ -380,6 +380,7 @@ class World {
       const JobState end = one_in(6) ? kOther[below(3)] : JobState::completed;
       Finished f{any_token(worker), end, any_outcome()};
       f.recovered = one_in(2);
+      f.said = static_cast<Trouble>(below(5));
       f.checkpointed = end == JobState::ready && one_in(3);
       e.finishes.push_back(f);
     }

@@ -38,6 +38,7 @@ struct Figures {
   std::uint64_t lives = 0;    // registrations of workers
   std::uint64_t lost = 0;     // leases
   std::uint64_t refused = 0;  // results
+  std::uint64_t idle = 0;     // workers that left since nothing was used
   std::uint64_t requests = 0;
   std::uint64_t events = 0;
   Time ended{};

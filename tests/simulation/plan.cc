@@ -108,9 +108,10 @@ claim::Plan plan_of_jobs(const Scenario& s) {
   rule.all_exit_codes = true;
   claim::RetryRule with_script = rule;
   with_script.script = "recover";
-  plan.handlers.resize(2);
+  plan.handlers.resize(3);
   plan.handlers[0].rules.push_back(rule);
   plan.handlers[1].rules.push_back(with_script);
+  plan.handlers[2].recoveries = 3;
   const Kinds kinds(s);
   std::uint64_t first = 1;
   const auto add = [&](std::uint64_t last, std::uint32_t handler, std::uint32_t job_class) {
@@ -124,6 +125,7 @@ claim::Plan plan_of_jobs(const Scenario& s) {
     first = last + 1;
   };
   const std::uint64_t half = first_half(s);
+  add(kinds.failing / 2, 3, 0);
   add(kinds.failing, 1, 0);
   add(kinds.last(0), 2, 0);
   add(kinds.last(1), 0, 0);

@@ -92,6 +92,7 @@ class Process final : public Waiter {
     std::optional<claim::Exchange> request;
     std::optional<worker::command::Goodbye> goodbye;
     bool asked = false;
+    bool looks = false;  // at its allocation
     bool closing = false;
     std::vector<std::uint64_t> dead_neighbours;
     // For the main thread:
@@ -129,6 +130,7 @@ class Process final : public Waiter {
   [[nodiscard]] claim::WorkerInfo describe() const;
   void be_born(worker::Birth birth, const claim::WorkerInfo& info, BootTime registered);
   void answer_requests();
+  void check_allocation();
   void say_goodbye();
   void poke();
   void resume();

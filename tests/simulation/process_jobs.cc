@@ -58,7 +58,13 @@ void Process::end_run(worker::Run run, exec::Ending how, int code) {
   const bool by_itself = how == exec::Ending::exited && !told;
   cluster_.promises().ends(*this, raw(run), {by_itself, code});
   // Whoever was told to end has been stopped, however it ended.
-  life_->ends.push_back({run, ended(told ? exec::Ending::stopped : how, code), {}});
+  worker::event::Ended event{run, ended(told ? exec::Ending::stopped : how, code), {}};
+  // What its output says, which only the jobs that are recovered by it are asked for.
+  if (by_itself && code != 0) event.said = claim::Trouble::transient;
+  // A mount may show a file late; the next look finds it.
+  if (by_itself && code == 0 && !world_.calm && world_.one_in(100))
+    event.outputs = {.signature = {}, .missing = 1, .may_come = true};
+  life_->ends.push_back(std::move(event));
   const bool of_lane = found->second.in_lane;
   if (found->second.gang) cluster_.gangs().ends(*this, *found->second.gang, by_itself);
   life_->runs.erase(found);

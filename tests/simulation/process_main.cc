@@ -109,6 +109,9 @@ std::optional<Event> Process::carry_out(Command& order) {
             return {};
           },
           [&](const command::EndGang& o) -> Answer { return end_gang(o); },
+          [&](const command::LookAtOutputs& o) -> Answer {
+            return event::OutputsSeen{o.run, {}};
+          },
           [&](const command::TakeShare& o) -> Answer {
             const exec::NodeLedger::Taken taken = life.ledger->take(o.want);
             return event::ShareTaken{life.ledger->holding(), taken.complete, taken.again};
@@ -147,6 +150,11 @@ std::optional<Event> Process::carry_out(Command& order) {
           },
           [&](command::Submit& o) -> Answer {
             life.request = std::move(o.exchange);
+            poke();
+            return {};
+          },
+          [&](const command::LookAtAllocation&) -> Answer {
+            life.looks = true;
             poke();
             return {};
           },
@@ -199,7 +207,8 @@ void Process::end_life() {
   world_.tell(fmt::format(
       "{} ends: {}", name(),
       summary.end == worker::WorkerEnd::lease_lost ? "its lease is lost" : "it leaves"));
-  const bool again = summary.end == worker::WorkerEnd::lease_lost && !summary.interrupted &&
+  if (summary.end == worker::WorkerEnd::idle) ++cluster_.figures.idle;
+  const bool again = summary.end == worker::WorkerEnd::lease_lost && summary.interrupted_by == 0 &&
                      static_cast<std::size_t>(lives_) < kMostLosses;
   kill_runs();
   life_->ledger.reset();

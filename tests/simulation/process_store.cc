@@ -161,6 +161,7 @@ claim::WorkerInfo Process::describe() const {
     info.node_name = fmt::format("w{}", pid_);
   }
   info.registered_at = info.claims_from = node_.clock->wall_now();
+  if (scenario.workers_idle.count() > 0) info.allocation = "one";
   if (scenario.in_slurm) {
     info.cluster = "c";
     info.allocation = allocation_;
@@ -197,6 +198,8 @@ bool Process::register_self() {
   if (life.ledger != nullptr) terms.machine.ledger_gpus = 0;
   terms.in_allocation = cluster_.scenario().in_slurm;
   terms.begun = at;
+  if (cluster_.scenario().workers_idle.count() > 0)
+    terms.workers_idle = cluster_.scenario().workers_idle;
   terms.grace = 25s;
   terms.reserve = 5s;
   terms.lease_ttl = info.lease_ttl;
@@ -265,6 +268,20 @@ void Process::say_goodbye() {
   });
 }
 
+// None of those that are registered has anything, and this one has seen so just now.
+void Process::check_allocation() {
+  look([this](const store::Reader& reader) {
+    const auto own = claim::read_worker(reader, life_->state.terms.self);
+    const auto read = claim::scan_workers(reader, true, [&](const claim::Worker& worker) {
+      if (own && worker.info.allocation == own->info.allocation && worker.held > 0)
+        world_.violate(fmt::format("{} takes its allocation for unused, and worker {} has {} jobs",
+                                   name(), claim::raw(worker.epoch), worker.held));
+      return true;
+    });
+    if (!read) world_.violate("the workers cannot be read: " + read.error().text());
+  });
+}
+
 void Process::answer_requests() {
   Life& life = *life_;
   worker::StoreSide& side = *life.side;
@@ -282,6 +299,12 @@ void Process::answer_requests() {
                                       reply.error->kind == ErrorKind::corrupt);
     if (ends) life.news.emplace_back(event::LeaseLost{*reply.error});
     life.news.emplace_back(event::AskAnswered{ends ? std::nullopt : std::move(reply.error)});
+    wake_at(world_.now());
+  }
+  if (std::exchange(life.looks, false)) {
+    const auto use = side.look_at_allocation();
+    if (use && !use->is_busy) check_allocation();
+    life.news.emplace_back(event::AllocationSeen{use});
     wake_at(world_.now());
   }
   for (const std::uint64_t pid : std::exchange(life.dead_neighbours, {})) {
@@ -324,7 +347,7 @@ void Process::serve() {
       answer_requests();
       if (!alive_) return;
     }
-    const bool more = life.request || life.asked || !life.dead_neighbours.empty();
+    const bool more = life.request || life.asked || life.looks || !life.dead_neighbours.empty();
     if (life.goodbye || (more && !life.closing)) continue;
     const Time next =
         life.closing ? Time(24h) : world_time(life.side->keeper().next_tick()) - world_.now();

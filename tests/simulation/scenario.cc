@@ -148,6 +148,9 @@ std::string show(const Scenario& s) {
           : "",
       s.failing, s.crashing, s.lease.count());
   if (s.starters > 1) text += fmt::format("  {} workers start together\n", s.starters);
+  if (s.workers_idle.count() > 0)
+    text +=
+        fmt::format("  workers leave when all have had nothing for {} s\n", s.workers_idle.count());
   if (s.node_cpus > 0)
     text += fmt::format(
         "  the workers of a node share {} CPUs, and as many units of memory; of 1000 jobs {} need "
@@ -223,6 +226,9 @@ Scenario scenario_of(std::uint64_t seed) {
     s.licences = 2 + static_cast<std::uint32_t>(about_licences.next() % 7);
   SeededEntropy about_gangs(seed * 0xA0761D6478BD642FULL + 1);
   add_gangs(s, [&](std::uint64_t below) { return about_gangs.next() % below; });
+  SeededEntropy about_idle(seed * 0x8EBC6AF09C88C6E3ULL + 1);
+  if (about_idle.next() % 4 == 0)
+    s.workers_idle = std::chrono::seconds(5 + static_cast<std::int64_t>(about_idle.next() % 60));
   s.calm = of_seconds(busy);
   for (const Fault& f : s.faults) s.calm = std::max(s.calm, f.until);
   s.calm += 60s;

@@ -64,7 +64,7 @@ struct Scenario {
   bool in_slurm = false;
   std::chrono::seconds slurmd_timeout{
       300};          // after which Slurm drops a node that it does not reach
-  int failing = 0;   // jobs of 1000 that fail once, and have a rule by which they are tried again
+  int failing = 0;   // jobs of 1000 that fail once, and are tried again by a rule, or recovered
   int crashing = 0;  // jobs that kill their worker, whenever they run
   // Chains of jobs, each of which waits for the one before it, first of all.
   std::uint64_t chains = 0;
@@ -95,6 +95,9 @@ struct Scenario {
   // Workers ring each other; so many of 100 datagrams are lost, late, repeated or forged.
   bool bells = false;
   int bell_trouble = 0;
+  // So long all workers of an allocation may have had nothing before they leave; 0: for ever. All
+  // are of one allocation, but in Slurm each has its own.
+  std::chrono::seconds workers_idle{0};
   int starters = 1;        // workers that know of each other that they start together
   bool is_checked = true;  // else only counted, from `measured_from` on
   Time measured_from{};

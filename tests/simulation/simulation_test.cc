@@ -35,10 +35,12 @@ TEST_F(Lives, keep_every_promise_whatever_goes_wrong) {
     sum.lost += lived.figures.lost;
     sum.refused += lived.figures.refused;
     sum.runs += lived.figures.runs;
+    sum.idle += lived.figures.idle;
   }
   // They are no lives in which nothing happens.
   EXPECT_GT(sum.lost, lives / 10);
   EXPECT_GT(sum.runs, lives * 150);
+  EXPECT_GT(sum.idle, lives / 10);
 }
 
 // Seeds that found something once: a worker that went round in circles over memory of its node.

@@ -11,10 +11,12 @@
 #include "bin/commands/commands.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
+#include "bin/tables.h"
 #include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/base/text/table.h"
+#include "lib/claim/queries/allocations.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/scheduling/firing.h"
@@ -43,6 +45,7 @@ struct ActionRow {
   std::uint32_t number = 0;
   claim::Action action;
   std::vector<std::string> commands;
+  std::string scheduler;    // whose allocations it asks for; empty: it runs commands
   claim::WorkerEpoch of{};  // 0: the workflow's
   claim::ActionRun run;
   std::string host;  // of the worker that had it last
@@ -66,6 +69,7 @@ Result<std::vector<ActionRow>> look(store::Store& store, std::optional<std::uint
   TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
     rows.clear();
     TORC_ASSIGN(const std::vector<claim::Action> actions, claim::read_actions(reader));
+    TORC_ASSIGN(const std::vector<claim::Scheduler> schedulers, claim::read_schedulers(reader));
     if (only && (*only == 0 || *only > actions.size())) {
       return Error{ErrorKind::invalid, fmt::format("there is no action {}", *only),
                    actions.empty() ? "the workflow has none"
@@ -78,6 +82,10 @@ Result<std::vector<ActionRow>> look(store::Store& store, std::optional<std::uint
       row.action = actions[n - 1];
       row.commands =
           workflow::decode_commands(row.action.recipe).value_or(std::vector<std::string>{});
+      if (row.action.schedule) {
+        const std::uint32_t of = row.action.schedule->scheduler;
+        row.scheduler = of <= schedulers.size() ? schedulers[of - 1].name : "?";
+      }
       const std::size_t before = rows.size();
       const auto add = [&](claim::WorkerEpoch of, const claim::ActionRun& run) {
         ActionRow one = row;
@@ -102,6 +110,11 @@ std::string_view state_of(const ActionRow& row) {
 }
 
 std::string shown_commands(const ActionRow& row) {
+  if (row.action.schedule) {
+    const std::uint32_t n = row.action.schedule->allocations;
+    return fmt::format("asks for {} allocation{} of {}", n, n == 1 ? "" : "s",
+                       printable(row.scheduler));
+  }
   if (row.commands.empty()) return "?";
   std::string text = printable(row.commands.front());
   constexpr std::size_t kMost = 50;
@@ -119,22 +132,24 @@ void print(const App& app, const std::vector<ActionRow>& rows) {
                {"trigger"},
                {"state"},
                {"run", Align::right},
-               {"worker"},
+               {"worker", Align::left, Shorten::yes},
                {"started"},
                {"done", Align::right},
-               {"how it ended"},
-               {"commands"}});
+               {"how it ended", Align::left, Shorten::yes},
+               {"commands", Align::left, Shorten::yes}});
   for (const ActionRow& r : rows) {
     const bool ran = claim::raw(r.run.worker) != 0;
     table.add({std::to_string(r.number), std::string(claim::to_string(r.action.trigger)),
                std::string(state_of(r)), r.run.nth == 0 ? "-" : std::to_string(r.run.nth),
                ran ? fmt::format("{} on {}", claim::raw(r.run.worker), printable(r.host)) : "-",
                show_time(r.run.outcome.started_at),
-               fmt::format("{}/{}", r.run.done, r.commands.size()),
-               r.run.state == claim::RunState::ended ? worker::show_outcome(r.run.outcome) : "-",
+               r.action.schedule ? "-" : fmt::format("{}/{}", r.run.done, r.commands.size()),
+               r.run.state == claim::RunState::ended && !r.action.schedule
+                   ? worker::show_outcome(r.run.outcome)
+                   : "-",
                shown_commands(r)});
   }
-  say(app.out, "{}", table.text());
+  say(app.out, "{}", table.text(table_columns(app)));
 }
 
 ordered_json to_json(const ActionRow& r) {
@@ -145,6 +160,9 @@ ordered_json to_json(const ActionRow& r) {
   out["trigger"] = claim::to_string(r.action.trigger);
   out["persistent"] = r.action.persistent;
   out["commands"] = r.commands;
+  out["scheduler"] = json_or_null(r.scheduler);
+  out["asked_allocations"] = json_if(r.action.schedule.has_value(),
+                                     r.action.schedule ? r.action.schedule->allocations : 0);
   out["state"] = state_of(r);
   out["run"] = json_or_null(r.run.nth);
   out["lost_workers"] = r.run.lost;
@@ -182,6 +200,10 @@ Result<void> print_earlier(const App& app, const ActionRow& r) {
 
 Result<void> print_output(const App& app, const std::vector<ActionRow>& rows) {
   for (const ActionRow& r : rows) {
+    if (r.action.schedule) {
+      say(app.err, "torc: action {} asks for allocations, and prints nothing\n", r.number);
+      continue;
+    }
     if (r.file.empty()) {
       say(app.err, "torc: action {} has not run\n", r.number);
       continue;
@@ -220,6 +242,7 @@ void add_actions(Command& c) {
   c.argument("STORE", o.store, "store");
   const Flag output = c.option("--output", o.output, "print what action N printed").value("N");
   c.flag("--json", o.json, "machine-readable output").excludes(output);
+  c.shows_tables();
   c.run([&o](const App& app) { return run(app, o); });
 }
 

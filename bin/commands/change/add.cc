@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "bin/commands/allocate/passes.h"
 #include "bin/commands/change/print_added.h"
 #include "bin/commands/commands.h"
 #include "bin/commands/ringing.h"
@@ -32,7 +33,11 @@ Result<Exit> run(const App& app, const AddOptions& options) {
   };
   TORC_ASSIGN(const auto added, workflow::add_to(app, *store, text, admit,
                                                  ringing_change(app, *store, options.dry_run)));
-  return print_added(app, *store, text, added, options.dry_run, options.json);
+  const Exit exit = print_added(app, *store, text, added, options.dry_run, options.json);
+  if (exit == Exit::ok && !options.dry_run) {
+    settle_allocations(app, *store, options.json ? Telling::err_alone : Telling::out_and_err);
+  }
+  return exit;
 }
 
 }  // namespace

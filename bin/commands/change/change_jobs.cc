@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bin/commands/allocate/passes.h"
 #include "bin/commands/ringing.h"
 
 namespace torc::cli {
@@ -102,7 +103,11 @@ Result<Exit> run_change(const App& app, const ChangeOptions& options, const Chan
     const bool concerns_workers = change.ending > 0 ||
                                   change.left[static_cast<std::size_t>(JobState::claimed)] > 0 ||
                                   change.left[static_cast<std::size_t>(JobState::running)] > 0;
-    if (concerns_workers || (kind.lets_jobs_run && change.total() > 0)) say_presence(app, *store);
+    const bool needs_workers = kind.lets_jobs_run && !options.run && change.total() > 0;
+    if (concerns_workers || needs_workers) say_presence(app, *store);
+  }
+  if (!options.dry_run && changed.change.total() > 0) {
+    settle_allocations(app, *store, options.json ? Telling::err_alone : Telling::out_and_err);
   }
   return Exit::ok;
 }

@@ -16,6 +16,7 @@ struct ChangeOptions {
   SelectOptions jobs;
   bool failed = false;    // retry: what failed or was terminated
   bool canceled = false;  // retry: what was canceled
+  bool run = false;       // retry: they run here afterwards
   bool dry_run = false;
   bool json = false;
 };

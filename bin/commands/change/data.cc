@@ -12,6 +12,7 @@
 #include "bin/commands/commands.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
+#include "bin/tables.h"
 #include "lib/base/json_value.h"
 #include "lib/base/limits.h"
 #include "lib/base/number.h"
@@ -128,7 +129,11 @@ Result<Exit> list(const App& app, const DataOptions& o) {
   if (o.words.size() > 1) return bad_words("list [STORE]");
   TORC_ASSIGN(const auto store, open_store(app, o.words.empty() ? "" : o.words[0]));
   ordered_json all = ordered_json::array();
-  Table table({{"name"}, {"value"}, {"bytes", Align::right}, {"output of"}, {"ephemeral"}});
+  Table table({{"name", Align::left, Shorten::yes},
+               {"value", Align::left, Shorten::yes},
+               {"bytes", Align::right},
+               {"output of", Align::left, Shorten::yes},
+               {"ephemeral"}});
   const auto seen =
       store->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
         workflow::RecipeBook book;
@@ -151,7 +156,7 @@ Result<Exit> list(const App& app, const DataOptions& o) {
   if (o.json)
     say(app.out, "{}\n", report::json_text(all));
   else
-    say(app.out, "{}", table.text());
+    say(app.out, "{}", table.text(table_columns(app)));
   return Exit::ok;
 }
 
@@ -258,6 +263,7 @@ void add_data(Command& c) {
          "set: the value is plain text, kept as a JSON string; get: a string without quotes");
   c.flag("--create", o.create, "set: also a name that the workflow file does not declare");
   c.flag("--json", o.json, "machine-readable output");
+  c.shows_tables();
   c.run([&o](const App& app) { return run(app, o); });
 }
 

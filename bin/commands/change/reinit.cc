@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bin/commands/allocate/passes.h"
 #include "bin/commands/change/change_report.h"
 #include "bin/commands/commands.h"
 #include "bin/commands/ringing.h"
@@ -172,7 +173,9 @@ Result<Reinit> reinit(const App& app, store::Store& store, const ReinitOptions& 
         "torc: note: workers of this store do not hash files (`torc init --checksum`): sizes "
         "and times decide\n");
   }
-  workflow::StaleSearch search(store, settings, recipes ? &*recipes : nullptr,
+  TORC_ASSIGN(const Path directory,
+              workflow::find_working_directory(settings.directory, store.directory()));
+  workflow::StaleSearch search(store, directory, recipes ? &*recipes : nullptr,
                                o.checksum ? workflow::Sums::yes : workflow::Sums::no);
   TORC_ASSIGN(const std::vector<workflow::StaleJob> stale, search.run());
   std::vector<claim::JobRange> all;
@@ -286,11 +289,13 @@ Result<Exit> run(const App& app, const ReinitOptions& options) {
   }
   if (options.json) {
     print_json(app, *store, done, options.dry_run);
+    if (!options.dry_run) settle_allocations(app, *store, Telling::err_alone);
     return Exit::ok;
   }
   print(app, done, options.dry_run);
   if (options.dry_run || (done.change.total() == 0 && done.added == 0)) return Exit::ok;
   say_presence(app, *store);
+  settle_allocations(app, *store, Telling::out_and_err);
   return Exit::ok;
 }
 

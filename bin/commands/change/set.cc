@@ -1,6 +1,8 @@
 // torc set: jobs get other needs, another label or priority; limits of the workflow are other ones.
 #include "bin/commands/change/change_jobs.h"
 #include "bin/commands/change/set_limits.h"
+#include "bin/commands/change/set_workdir.h"
+#include "bin/commands/workdir.h"
 #include "lib/base/quantities.h"
 #include "lib/workflow/change/setting_words.h"
 
@@ -11,9 +13,9 @@ using claim::JobState;
 
 // Of those that were set: what `torc retry` is told to let `over` of them run again.
 std::string retry_words(const ChangeReport& report, std::uint64_t over) {
-  constexpr std::uint64_t kNamed = 5;
+  constexpr std::uint64_t kMostNames = 5;
   const claim::Change& change = report.change;
-  if (over > kNamed || change.total() != over || report.names.size() != over) {
+  if (over > kMostNames || change.total() != over || report.names.size() != over) {
     const bool canceled = change.changed[static_cast<std::size_t>(JobState::canceled)] > 0;
     return canceled ? "--failed --canceled" : "--failed";
   }
@@ -67,12 +69,18 @@ void add_set(Command& c) {
   add_all(c, o.jobs, "all jobs that have not completed");
   add_state(c, o.jobs, claim::states_with(claim::trait::kSettable));
   auto& limits = c.options<std::vector<std::string>>();
-  c.option("--limit", limits,
+  const Flag limit =
+      c.option(
+           "--limit", limits,
            "instead of jobs: how much there is of one of the workflow's limits (max_parallel, an "
            "entry, a name); may be repeated")
-      .value("NAME=N")
-      .one_at_a_time();
+          .value("NAME=N")
+          .one_at_a_time();
+  auto& workdir = c.options<std::string>();
+  add_workdir(c, workdir, "instead of jobs: where the jobs of the workflow run from now on")
+      .excludes(limit);
   c.run([&](const App& app) {
+    if (!workdir.empty()) return set_workdir(app, o, workdir);
     return limits.empty() ? run_set(app, o) : set_limits(app, o, limits);
   });
 }

@@ -8,6 +8,7 @@
 #include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
 #include "lib/claim/transactions/set_limit.h"
+#include "lib/report/job_view.h"
 #include "lib/report/quota_view.h"
 #include "lib/workflow/change/limit_words.h"
 

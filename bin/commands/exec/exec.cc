@@ -9,11 +9,17 @@
 #include <utility>
 
 #include "bin/commands/commands.h"
+#include "bin/commands/exec/halt.h"
 #include "bin/commands/exec/jobs.h"
+#include "bin/commands/exec/missing.h"
 #include "bin/commands/exec/options.h"
 #include "bin/commands/exec/output.h"
+#include "bin/commands/exec/record.h"
+#include "bin/commands/exec/replace.h"
 #include "bin/commands/exec/store.h"
+#include "bin/commands/exec/words.h"
 #include "bin/commands/run/working.h"
+#include "bin/commands/workdir.h"
 #include "bin/flags.h"
 #include "bin/guard.h"
 #include "lib/base/quantities.h"
@@ -31,21 +37,28 @@ using claim::JobState;
 
 constexpr const char* kExecFooter = R"(
 Examples:
-  torc exec -c 'gzip -9 {}' *.log                  a job for each file, as many at a time as CPUs
-  find . -name '*.png' | torc exec -j4 -c 'convert {} {.}.jpg' -
+  torc exec gzip -9 {} ::: *.log                   a job for each file, as many at a time as CPUs
+  find . -name '*.png' | torc exec -j4 'convert {} {.}.jpg'
+  torc exec 'echo {1} {2}' ::: a b ::: 1 2         every combination; :::+ 1 2 for side by side
   torc exec -c './sim --n {n} --lr {lr}' --param n=1:100 --param lr=0.1,0.2
 
 Cut off? `torc exec --resume` goes on with the newest one here; what is done is not run again.
 
-In CMD, {} is the value, {.} the value without its extension, {/} without its directory, {//} its directory,
-{/.} both, {#} the number of the job. Values are quoted for the shell; a CMD without any of these gets the value at
-its end. Jobs find the value as it is in $TORC_VALUE. Parameters are as in workflow files and are not quoted.
+Values are words after :::, lines of files after :::: or of -a FILE; else lines of stdin, where that is a pipe or a
+file. Flags stand before CMD. Without CMD the values are commands.
+
+In CMD, {} is the value (of several all of them), {.} the value without its extension, {/} without its directory,
+{//} its directory, {/.} both, {#} the number of the job, {%} which of those at a time it is; {2}, {2.}, {-1} one of
+several. Values are quoted for the shell; a CMD without any of these gets the value at its end. Jobs find it as it is
+in $TORC_VALUE ($TORC_VALUE_1, … of several). Parameters are as in workflow files and are not quoted.
 
 State and output are kept in a store, .torc-exec/DATE-TIME here or --store DIR: `torc status DIR`, `torc logs DIR 17`.
-Remove it when you need it no more. Exit code: 0 every job completed; 1 some did not; 2 wrong flags; 3 the store.)";
+Remove it when you need it no more. Exit code: 0 every job completed; 1 some did not; 2 wrong flags; 3 the store; 128 and its number after a signal:
+130 Ctrl-C, 143 SIGTERM, 129 SIGHUP, 141 nobody read the output any more.)";
 
 constexpr std::uint64_t kMostRetries = 1000;
 constexpr std::uint64_t kMostCounted = 1'000'000;
+constexpr std::uint64_t kMostArguments = 10'000;
 constexpr std::uint64_t kMostCpus = 65'536;
 
 // What tells jobs apart to a person: the value, else the name where parameters made it, else the
@@ -56,6 +69,16 @@ std::string label_of(const worker::PreparedJob& job) {
     if (entry.starts_with(prefix)) return entry.substr(prefix.size());
   }
   return job.name.find('=') == std::string::npos ? job.command.line : job.name;
+}
+
+Result<std::uint64_t> count_exec_jobs(store::Store& store) {
+  std::uint64_t jobs = 0;
+  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    TORC_ASSIGN(const claim::WorkflowState workflow, claim::read_workflow(reader));
+    jobs = workflow.jobs;
+    return {};
+  }));
+  return jobs;
 }
 
 // By number; of what ended in an earlier run.
@@ -90,6 +113,23 @@ Result<bool> needs_more_than_cpus(store::Store& store) {
   return found;
 }
 
+// Whether a command asks which of those that run at a time it is. All kinds of commands are among
+// the first templates.
+Result<bool> asks_for_slot(store::Store& store) {
+  constexpr std::uint64_t kLooked = 64;
+  bool found = false;
+  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    std::uint64_t looked = 0;
+    found = false;
+    return claim::scan_templates(reader, [&](const claim::Template& one) {
+      const auto recipe = workflow::recipe_of(one);
+      if (recipe) found = recipe->render(0).command.find("TORC_JOB_SLOT") != std::string::npos;
+      return !found && ++looked < kLooked;
+    });
+  }));
+  return found;
+}
+
 // Each job needs one CPU, so that many of these are that many jobs.
 Result<worker::WorkerOptions> worker_for(const ExecOptions& o, store::Store& store) {
   worker::WorkerOptions worker;
@@ -112,6 +152,8 @@ void say_end(const App& app, const ExecOptions& o, const worker::WorkerSummary& 
   say(app.err, "torc: {} of {} job(s) completed", show_count(w.of(JobState::completed)),
       show_count(w.jobs));
   if (bad > 0) say(app.err, ", {} failed", show_count(bad));
+  if (was_interrupted(summary))
+    say(app.err, "; interrupted by {}", signal_name(summary.interrupted_by));
   say(app.err, "{}\n", idle && w.finished() ? "; there was nothing left to do" : "");
   const std::string shown = workflow::shown_path(app, store);
   if (w.halted()) {
@@ -146,15 +188,23 @@ Result<Exit> run_jobs_of(const App& app, const ExecOptions& o,
                          std::unique_ptr<store::Store> store) {
   const Path directory = store->directory();
   TORC_ASSIGN(auto settings, workflow::read_settings(*store));
+  TORC_ASSIGN(const Path workdir, workdir_of(app, "", settings, directory));
   TORC_ASSIGN(const worker::WorkerOptions worker, worker_for(o, *store));
   TORC_ASSIGN(auto setup, worker::make_worker_setup(app, worker, directory, worker::Place::laptop,
                                                     settings.run));
+  setup.directory = workdir;
   warn(app, setup);
   TORC_TRY(note_unknown_bindings(app, *store, worker));
   std::vector<bool> over;
   if (o.keep_order && (o.resume || o.resume_failed)) {
     TORC_ASSIGN(over, find_over(*store));
   }
+
+  TORC_ASSIGN(setup.numbers_slots, asks_for_slot(*store));
+  setup.starts_one_by_one = o.halt.of != ExecHalt::Of::nothing;
+  TORC_ASSIGN(const std::uint64_t jobs, count_exec_jobs(*store));
+  HaltCounter halt(o.halt, jobs);
+  TORC_ASSIGN(ExecRecord record, ExecRecord::open(app, o));
 
   const App beside = beside_output(app);
   Progress progress(beside, !o.progress);
@@ -169,24 +219,50 @@ Result<Exit> run_jobs_of(const App& app, const ExecOptions& o,
     say(app.err, "torc: {}\n", line);
   };
   events.asked = events.notice;
-  events.label = label_of;
+  events.label = [&](const worker::PreparedJob& job) {
+    record.started(job);
+    return label_of(job);
+  };
+  events.halt = [&] { return halt.due(); };
   bool told = false;
   events.ended = [&](const worker::JobEnd& job) {
     output.ended(job);
+    record.ended(job, setup.output_dir);
+    halt.ended(job.state);
     if (!output.is_closed() || std::exchange(told, true)) return;
     say(app.err, "torc: nobody reads the output any more: nothing more is started\n");
     (void)::kill(::getpid(), SIGINT);  // as Ctrl-C would
   };
-  const auto summary = work_here(app, std::move(store), setup, events);
+  auto summary = work_here(app, std::move(store), setup, events);
   output.flush();
   progress.close();
   TORC_TRY(summary);
+  if (told) summary->interrupted_by = SIGPIPE;
+  const std::string why = halt.reason();
+  if (!why.empty() && !summary->workflow.finished())
+    say(app.err, "torc: --halt: {}: nothing more was started\n", why);
   say_end(app, o, *summary, directory);
-  return exit_of(*summary);
+  TORC_TRY(explain_broken(*summary, workdir, directory));
+  const Exit exit = exit_of(*summary);
+  return halt.is_good() && exit == Exit::unfinished ? Exit::ok : exit;
 }
 
 Error bad_flags(std::string what, std::string remedy) {
   return {ErrorKind::invalid, std::move(what), std::move(remedy)};
+}
+
+Result<void> check_results(const ExecOptions& o) {
+  const std::string& name = o.results;
+  const bool table = name.ends_with(".csv") || name.ends_with(".tsv") || name.ends_with(".json");
+  if (table)
+    return bad_flags(fmt::format("--results {} would be a table, which torc exec does not write",
+                                 shell_word(name)),
+                     "--results DIR writes the output of each job into files; --joblog FILE is a "
+                     "table of how they ended");
+  if (has_place(name, {"{}", 0}))
+    return bad_flags(fmt::format("--results {} has a place for a value", shell_word(name)),
+                     "--results DIR has a directory for each value by itself");
+  return {};
 }
 
 // What goes together; an Error says what to leave out.
@@ -205,49 +281,43 @@ Result<void> check_flags(const ExecOptions& o) {
     return bad_flags("--resume goes on with the jobs there are, and other ones were given",
                      "leave out what describes jobs; --store DIR says which ones to go on with");
   }
-  if (resumes) return {};
-  const bool values = !o.words.empty() || !o.values_file.empty();
-  const bool from_words = o.words == std::vector<std::string>{"-"};
-  if (o.commands.empty() && o.commands_file.empty() && !from_words) {
-    return bad_flags("there is no command",
-                     "-c CMD, -C FILE with a command on each line, or - for such lines on stdin");
-  }
-  if (!o.commands_file.empty() && (!o.commands.empty() || values)) {
-    return bad_flags("-C names whole commands, and further commands or values were given",
-                     "leave one of them out; values are for -c CMD");
-  }
-  if (!o.values_file.empty() && (!o.words.empty() || o.commands.empty())) {
-    return bad_flags("-a takes the values of -c CMD", "give -c CMD, and values in one place only");
-  }
-  if (values && !o.parameters.empty()) {
-    return bad_flags("values and --param were given",
-                     "values may be a parameter: --param file=@FILE, and {file} in the command");
-  }
-  return {};
+  return check_results(o);
 }
 
 Result<Exit> run(const App& app, const ExecOptions& given) {
-  ExecOptions o = given;
-  if (!o.words.empty() && o.words.front() == ":::") o.words.erase(o.words.begin());
-  TORC_TRY(check_flags(o));
-  if (o.dry_run) return print_exec_commands(app, o);
-  if (o.resume || o.resume_failed) {
-    TORC_ASSIGN(auto opened, open_exec_store(app, o));
-    return run_jobs_of(app, o, std::move(opened));
+  TORC_TRY(check_flags(given));
+  if (given.resume || given.resume_failed) {
+    TORC_ASSIGN(auto opened, open_exec_store(app, given));
+    return run_jobs_of(app, given, std::move(opened));
   }
+  TORC_ASSIGN(const ExecOptions o, with_sources(given));
+  if (o.dry_run) return print_exec_commands(app, o);
   MadeExecStore made = make_exec_store(app, o);
   return made.exit ? *made.exit : run_jobs_of(app, o, std::move(made.store));
 }
 
 void add_inputs(Command& c, ExecOptions& o) {
-  c.argument("VALUES", o.words,
-             "a job for each; - : for each line of stdin (without -c: the lines are commands)")
-      .value("[:::] VALUES...|-");
+  c.argument("CMD", o.words,
+             "a command, then values: words after :::, lines of files after ::::, :::+ and ::::+ "
+             "side by side with those before; with -c, or - for lines of stdin, values alone")
+      .value("[CMD...] [::: VALUES...]");
   c.option("-c,--command", o.commands, "command; may be repeated").value("CMD").one_at_a_time();
   c.option("-C,--commands-file", o.commands_file, "a command on each line; - is stdin")
       .value("FILE");
-  c.option("-a,--arg-file", o.values_file, "a value on each line; - is stdin").value("FILE");
+  c.option("-a,--arg-file", o.values_files,
+           "a value on each line; - is stdin; of several every combination")
+      .value("FILE")
+      .one_at_a_time();
   c.flag("-0,--null", o.nul_separated, "values end with NUL, as of find -print0");
+  c.option("--colsep", o.column_separator,
+           "a line is several values, with this between: a regular expression, such as '\\t'")
+      .value("REGEX");
+  c.option("-N", o.arguments, "values of a source for each job: {1}, {2}, …")
+      .value("N")
+      .between(std::uint64_t{1}, kMostArguments);
+  c.option("-I", o.replace_string, "what stands for the value in CMD instead of {}")
+      .value("STRING");
+  c.flag("--quote", o.quote, "the words of CMD are words, and not for the shell");
   c.option("--param", o.parameters,
            "a parameter: NAME=1:10, NAME=0.0:1.0:0.1, NAME=a,b,c, NAME=@FILE; may be repeated")
       .value("NAME=VALUES")
@@ -259,7 +329,7 @@ void add_inputs(Command& c, ExecOptions& o) {
 }
 
 void add_limits(Command& c, ExecOptions& o) {
-  c.option("-j,--jobs", o.jobs, "jobs at a time (default: the CPUs)")
+  c.option("-j,-P,--jobs", o.jobs, "jobs at a time (default: the CPUs)")
       .value("N")
       .between(std::uint64_t{1}, kMostCounted);
   c.option("--gpus", o.gpus, "GPUs of each job: 1, a part such as 0.25, or all").value("N");
@@ -281,11 +351,24 @@ void add_limits(Command& c, ExecOptions& o) {
       .between(std::uint64_t{1}, kMostCounted);
 }
 
+void add_records(Command& c, ExecOptions& o) {
+  c.option("--joblog", o.joblog, "write a line for each job that has ended: times, exit code")
+      .value("FILE");
+  c.option("--results", o.results, "write the output of each job into DIR/1/VALUE/stdout, …")
+      .value("DIR");
+  c.option("--halt", o.halt, parse_halt,
+           "start nothing more after so many: now,fail=1 soon,fail=10% now,success=1 soon,done=5; "
+           "now ends what runs, too")
+      .value("WHEN,WHY=N");
+}
+
 // Whether flags were given that say what to run.
 bool describes_jobs(const Command& c) {
-  const auto names = {"VALUES",    "--command", "--commands-file", "--arg-file", "--param",
-                      "--retries", "--timeout", "--max-failures",  "--name",     "--dry-run",
-                      "--engine",  "--null",    "--link",          "--gpus",     "--resource"};
+  const auto names = {"CMD",     "--command", "--commands-file", "--arg-file",
+                      "--param", "--retries", "--timeout",       "--max-failures",
+                      "--name",  "--dry-run", "--engine",        "--null",
+                      "--link",  "--gpus",    "--resource",      "--colsep",
+                      "-N",      "-I",        "--quote"};
   return std::any_of(names.begin(), names.end(), [&](const char* name) { return c.given(name); });
 }
 
@@ -295,8 +378,11 @@ void add_exec(Command& c) {
   auto& o = c.options<ExecOptions>();
   c.about("Run a command for many values here, like GNU parallel");
   c.footer(kExecFooter);
+  c.take_words(source_marks(), {"-c", "--command", "-C", "--commands-file"});
+  c.explain_missing(missing_flags());
   add_inputs(c, o);
   add_limits(c, o);
+  add_records(c, o);
   c.flag("-k,--keep-order", o.keep_order, "print output in the order of the jobs");
   c.flag("--tag", o.tag, "put the value (else the command) before each line of output");
   c.flag("--progress,--bar", o.progress, "show progress on stderr");

@@ -17,79 +17,12 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Lines of one template: what a worker decodes to learn one command.
-constexpr std::size_t kLinesPerEntry = 4096;
+// Jobs of one template: what a worker decodes to learn one command.
+constexpr std::size_t kJobsPerEntry = 4096;
 
-// Parameters that lines become; not what anybody would write in a command.
-constexpr std::string_view kNumber = "torc_number";
-constexpr std::string_view kLine = "torc_line";
+// Parameters that values become as they are; not what anybody would write in a command.
+constexpr std::string_view kCommand = "torc_command";
 constexpr std::string_view kRaw = "torc_value";
-
-// {.}, {/}, … and what they are called as parameters.
-struct Form {
-  std::string_view written;
-  std::string_view parameter;
-  std::string (*of)(std::string_view value);
-};
-
-std::string_view base_name(std::string_view value) {
-  const std::size_t slash = value.rfind('/');
-  return slash == std::string_view::npos ? value : value.substr(slash + 1);
-}
-
-std::string without_extension(std::string_view value) {
-  const std::size_t dot = value.rfind('.');
-  const std::size_t name = value.size() - base_name(value).size();
-  return std::string(dot == std::string_view::npos || dot <= name ? value : value.substr(0, dot));
-}
-
-std::string directory_of(std::string_view value) {
-  const std::size_t slash = value.rfind('/');
-  if (slash == std::string_view::npos) return ".";
-  return std::string(slash == 0 ? "/" : value.substr(0, slash));
-}
-
-constexpr Form kForms[] = {
-    {"{}", kLine, [](std::string_view v) { return std::string(v); }},
-    {"{.}", "torc_stem", without_extension},
-    {"{/}", "torc_name", [](std::string_view v) { return std::string(base_name(v)); }},
-    {"{//}", "torc_directory", directory_of},
-    {"{/.}", "torc_name_stem", [](std::string_view v) { return without_extension(base_name(v)); }},
-};
-constexpr std::string_view kNumberForm = "{#}";
-
-const Form* form_of(std::string_view parameter) {
-  for (const Form& form : kForms) {
-    if (form.parameter == parameter) return &form;
-  }
-  return nullptr;
-}
-
-// The command as a pattern of the language. ${} and {{}} are not for us.
-std::string pattern_of(std::string_view command) {
-  std::string pattern;
-  bool any = false;
-  for (std::size_t at = 0; at < command.size();) {
-    const std::string_view rest = command.substr(at);
-    const bool free = at == 0 || (command[at - 1] != '$' && command[at - 1] != '{');
-    std::string_view written;
-    std::string_view parameter;
-    for (const Form& form : kForms) {
-      if (rest.starts_with(form.written))
-        std::tie(written, parameter) = std::pair(form.written, form.parameter);
-    }
-    if (rest.starts_with(kNumberForm))
-      std::tie(written, parameter) = std::pair(kNumberForm, kNumber);
-    if (written.empty() || !free || rest.substr(written.size()).starts_with('}')) {
-      pattern.push_back(command[at++]);
-      continue;
-    }
-    pattern += fmt::format("{{{}}}", parameter);
-    at += written.size();
-    any = true;
-  }
-  return any ? pattern : fmt::format("{} {{{}}}", pattern, kLine);
-}
 
 bool has_needs(const ExecOptions& o) {
   return o.timeout || !o.gpus.empty() || !o.resources.empty();
@@ -170,17 +103,25 @@ Result<std::pair<std::string, std::string>> parameter_of(const std::string& flag
   return std::pair(name, values);
 }
 
-}  // namespace
-
-std::string exec_word(std::string_view value) {
-  const auto plain = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-           std::string_view("_-+./:@%,").find(c) != std::string_view::npos ||
-           static_cast<unsigned char>(c) >= 0x80;
-  };
-  if (!value.empty() && std::all_of(value.begin(), value.end(), plain)) return std::string(value);
-  return shell_quote(value);
+std::string joined_values(const ExecValues& values) {
+  std::string all;
+  for (const std::string& value : values) {
+    if (&value != values.data()) all += ' ';
+    all += value;
+  }
+  return all;
 }
+
+template <class Make>
+std::vector<spec::ParameterValue> exec_texts(const std::vector<ExecValues>& jobs, std::size_t first,
+                                             std::size_t count, const Make& make) {
+  std::vector<spec::ParameterValue> all;
+  all.reserve(count);
+  for (std::size_t i = first; i < first + count; ++i) all.emplace_back(make(jobs[i]));
+  return all;
+}
+
+}  // namespace
 
 Result<workflow::LoadedSpec> exec_commands_spec(const App& app, const ExecOptions& o,
                                                 const std::vector<std::string>& commands) {
@@ -206,23 +147,34 @@ Result<workflow::LoadedSpec> exec_commands_spec(const App& app, const ExecOption
   return load_text(app, text_of(spec));
 }
 
-Result<ExecLineJobs> ExecLineJobs::make(const App& app, const ExecOptions& o) {
-  ExecLineJobs jobs;
-  jobs.lines_are_commands_ = o.commands.empty();
-  ordered_json spec = frame(o);
-  ordered_json parameters = {{kNumber, "1:1"}, {kLine, ordered_json::array({"x"})}};
-  if (!jobs.lines_are_commands_) {
-    for (const Form& form : kForms) parameters[form.parameter] = ordered_json::array({"x"});
+Result<ExecValueJobs> ExecValueJobs::make(const App& app, const ExecOptions& o) {
+  ExecValueJobs jobs;
+  jobs.values_are_commands_ = o.commands.empty();
+  jobs.width_ = width_of(o);
+  std::vector<std::string> patterns;
+  if (jobs.values_are_commands_) patterns.push_back(fmt::format("{{{}}}", kCommand));
+  for (const std::string& command : o.commands) {
+    TORC_ASSIGN(ExecPattern pattern, pattern_of(command, {o.replace_string, jobs.width_}));
+    patterns.push_back(std::move(pattern.text));
+    jobs.have_slots_ = jobs.have_slots_ || pattern.has_slot;
+    for (ExecColumn& column : pattern.columns) {
+      const auto same = [&](const ExecColumn& c) { return c.parameter == column.parameter; };
+      if (std::none_of(jobs.columns_.begin(), jobs.columns_.end(), same))
+        jobs.columns_.push_back(std::move(column));
+    }
   }
-  const auto add = [&](const std::string& suffix, const std::string& pattern) {
-    ordered_json job = job_of(o, fmt::format("{{{}}}{}", kNumber, suffix), pattern);
+  const auto any = ordered_json::array({"x"});
+  ordered_json parameters = {{kNumberParameter, "1:1"}};
+  if (jobs.values_are_commands_) parameters[kCommand] = any;
+  for (const ExecColumn& column : jobs.columns_) parameters[column.parameter] = any;
+  ordered_json spec = frame(o);
+  for (std::size_t i = 0; i < patterns.size(); ++i) {
+    const std::string suffix = patterns.size() > 1 ? fmt::format(".{}", i + 1) : "";
+    ordered_json job = job_of(o, fmt::format("{{{}}}{}", kNumberParameter, suffix), patterns[i]);
     job["parameters"] = parameters;
     job["parameter_mode"] = "zip";
     spec["jobs"].push_back(std::move(job));
-  };
-  if (jobs.lines_are_commands_) add("", fmt::format("{{{}}}", kLine));
-  for (std::size_t i = 0; i < o.commands.size(); ++i)
-    add(o.commands.size() > 1 ? fmt::format(".{}", i + 1) : "", pattern_of(o.commands[i]));
+  }
   jobs.header_ = load_text(app, text_of(spec));
   // As the store keeps it; what was checked is the text without this line, of the same workflow.
   jobs.header_.text.insert(
@@ -230,50 +182,66 @@ Result<ExecLineJobs> ExecLineJobs::make(const App& app, const ExecOptions& o) {
   return jobs;
 }
 
-spec::JobEntry ExecLineJobs::entry(const spec::JobEntry& of, const std::vector<std::string>& lines,
-                                   std::size_t first, std::size_t count) const {
+spec::JobEntry ExecValueJobs::entry(const spec::JobEntry& of, const std::vector<ExecValues>& jobs,
+                                    std::size_t first, std::size_t count) const {
   spec::JobEntry entry = of;
-  const auto begin = static_cast<std::int64_t>(lines_before_ + first);
-  const auto values = [&](auto&& make) {
-    std::vector<spec::ParameterValue> all;
-    all.reserve(count);
-    for (std::size_t i = first; i < first + count; ++i) all.emplace_back(make(lines[i]));
-    return all;
-  };
+  const auto begin = static_cast<std::int64_t>(jobs_before_ + first);
   std::erase_if(entry.parameters, [&](const spec::Parameter& p) {
-    return p.name != kNumber && entry.command.find("{" + p.name + "}") == std::string::npos;
+    return p.name != kNumberParameter &&
+           entry.command.find("{" + p.name + "}") == std::string::npos;
   });
   for (spec::Parameter& p : entry.parameters) {
-    if (p.name == kNumber) {
+    if (p.name == kNumberParameter) {
       p.values = spec::IntegerRange{begin + 1, begin + static_cast<std::int64_t>(count), 1};
-    } else if (lines_are_commands_) {
-      p.values = values([](const std::string& line) { return line; });
+    } else if (p.name == kCommand) {
+      p.values = exec_texts(jobs, first, count, joined_values);
     } else {
-      const Form& form = *form_of(p.name);
-      p.values = values([&](const std::string& line) { return exec_word(form.of(line)); });
+      const auto column = std::find_if(columns_.begin(), columns_.end(),
+                                       [&](const ExecColumn& c) { return c.parameter == p.name; });
+      p.values = exec_texts(jobs, first, count,
+                            [&](const ExecValues& values) { return column->text_of(values); });
     }
   }
-  if (!lines_are_commands_) {
-    spec::Parameter raw{std::string(kRaw), values([](const std::string& line) { return line; })};
-    entry.parameters.push_back(std::move(raw));
-    entry.env.emplace_back(kValueVariable, fmt::format("{{{}}}", kRaw));
-  }
+  if (!values_are_commands_) add_environment(entry, jobs, first, count);
   return entry;
 }
 
-workflow::LoadedSpec ExecLineJobs::jobs_of(const std::vector<std::string>& lines) {
+// Where all jobs have equally many values nothing is kept twice.
+void ExecValueJobs::add_environment(spec::JobEntry& entry, const std::vector<ExecValues>& jobs,
+                                    std::size_t first, std::size_t count) const {
+  std::size_t most = width_;
+  for (std::size_t i = first; width_ == 0 && i < first + count; ++i)
+    most = std::max(most, jobs[i].size());
+  std::string all;
+  for (std::size_t k = 0; most > 1 && k < most; ++k) {
+    const std::string name = fmt::format("{}_{}", kRaw, k + 1);
+    entry.parameters.push_back({name, exec_texts(jobs, first, count, [k](const ExecValues& values) {
+                                  return k < values.size() ? values[k] : std::string();
+                                })});
+    entry.env.emplace_back(fmt::format("{}_{}", kValueVariable, k + 1),
+                           fmt::format("{{{}}}", name));
+    all += fmt::format("{}{{{}}}", k == 0 ? "" : " ", name);
+  }
+  if (width_ <= 1) {
+    entry.parameters.push_back({std::string(kRaw), exec_texts(jobs, first, count, joined_values)});
+    all = fmt::format("{{{}}}", kRaw);
+  }
+  entry.env.emplace_back(kValueVariable, all);
+}
+
+workflow::LoadedSpec ExecValueJobs::jobs_of(const std::vector<ExecValues>& jobs) {
   workflow::LoadedSpec loaded;
   loaded.file = header_.file;
   loaded.text = header_.text;
   loaded.workflow = header_.workflow;
   std::vector<spec::JobEntry>& entries = loaded.workflow->jobs;
   entries.clear();
-  for (std::size_t first = 0; first < lines.size(); first += kLinesPerEntry) {
-    const std::size_t count = std::min(kLinesPerEntry, lines.size() - first);
+  for (std::size_t first = 0; first < jobs.size(); first += kJobsPerEntry) {
+    const std::size_t count = std::min(kJobsPerEntry, jobs.size() - first);
     for (const spec::JobEntry& of : header_.workflow->jobs)
-      entries.push_back(entry(of, lines, first, count));
+      entries.push_back(entry(of, jobs, first, count));
   }
-  lines_before_ += lines.size();
+  jobs_before_ += jobs.size();
   spec::Expanded expanded = spec::expand(*loaded.workflow, loaded.text, loaded.file);
   loaded.expansion = std::move(expanded.expansion);
   loaded.diagnostics = std::move(expanded.diagnostics);

@@ -14,6 +14,16 @@ constexpr std::size_t kReadAtOnce = 1 << 18;  // bytes read at once
 
 }  // namespace
 
+report::AttemptOutput output_of(const worker::JobEnd& job, const Path& directory) {
+  report::AttemptOutput output;
+  output.job = job.token.job;
+  output.attempt = job.token.attempt;
+  output.stdio.mode = spec::StdioMode::packed;
+  output.worker = job.worker;
+  output.directories = {directory};
+  return output;
+}
+
 void ExecOutput::ended(const worker::JobEnd& job) {
   if (!style_.keep_order) {
     print(job);
@@ -47,12 +57,7 @@ void ExecOutput::print(const worker::JobEnd& job) {
 }
 
 void ExecOutput::copy(const worker::JobEnd& job, exec::Stream stream, const std::string& tag) {
-  report::AttemptOutput output;
-  output.job = job.token.job;
-  output.attempt = job.token.attempt;
-  output.stdio.mode = spec::StdioMode::packed;
-  output.worker = job.worker;
-  output.directories = {directory_};
+  const report::AttemptOutput output = output_of(job, directory_);
   std::FILE* to = stream == exec::Stream::out ? app_.out : app_.err;
   char last = '\n';
   for (std::uint64_t from = 0;;) {

@@ -13,6 +13,9 @@
 
 namespace torc::cli {
 
+// `directory`: where the worker puts output.
+[[nodiscard]] report::AttemptOutput output_of(const worker::JobEnd& job, const Path& directory);
+
 class ExecOutput {
  public:
   struct Style {
@@ -21,7 +24,6 @@ class ExecOutput {
     bool tag = false;         // the label and a tab before each line
   };
   // `over`: by number, jobs that ended earlier and are not waited for by keep_order.
-  // `directory`: where the worker puts output.
   ExecOutput(const App& app, Progress& progress, Path directory, Style style,
              std::vector<bool> over)
       : app_(app),

@@ -10,6 +10,7 @@
 
 #include "bin/commands/exec/jobs.h"
 #include "bin/commands/exec/lines.h"
+#include "bin/commands/exec/values.h"
 #include "bin/commands/ringing.h"
 #include "bin/commands/selection.h"
 #include "bin/commands/spec_report.h"
@@ -17,6 +18,7 @@
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/transactions/add.h"
 #include "lib/claim/transactions/live.h"
+#include "lib/clean/exec_stores.h"
 #include "lib/worker/setup/worker_setup.h"
 #include "lib/workflow/change/addition.h"
 #include "lib/workflow/context/sharing.h"
@@ -27,29 +29,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of lines that become jobs in one commit, whichever comes first.
-constexpr std::size_t kLinesAtOnce = 65'536;
+// Of values that become jobs in one commit, whichever comes first.
+constexpr std::size_t kJobsMadeAtOnce = 65'536;
 constexpr std::size_t kBytesAtOnce = std::size_t{4} << 20U;
 constexpr std::uint64_t kJobsAtOnce = 100'000;  // that are retried in one commit
 constexpr const char* kUnfinished = ".making";
 
-bool takes_lines(const ExecOptions& o) {
-  return !o.words.empty() || !o.values_file.empty() ||
-         (!o.commands_file.empty() && o.parameters.empty());
-}
-
-Result<ExecLines> lines_of(const App& app, const ExecOptions& o) {
-  const char end = o.nul_separated ? '\0' : '\n';
-  if (!o.commands_file.empty()) return ExecLines::open(app, o.commands_file, end);
-  if (!o.values_file.empty()) return ExecLines::open(app, o.values_file, end);
-  if (o.words == std::vector<std::string>{"-"}) return ExecLines::open(app, "-", end);
-  return ExecLines::of(o.words);
-}
-
 // Of a file whose commands have parameters: each is an entry of its own.
 Result<std::vector<std::string>> commands_of(const App& app, const ExecOptions& o) {
   if (o.commands_file.empty()) return o.commands;
-  TORC_ASSIGN(ExecLines lines, lines_of(app, o));
+  TORC_ASSIGN(ExecLines lines,
+              ExecLines::open(app, o.commands_file, o.nul_separated ? '\0' : '\n'));
   std::vector<std::string> all;
   for (std::string line;;) {
     TORC_ASSIGN(const bool there, lines.next(line));
@@ -58,15 +48,15 @@ Result<std::vector<std::string>> commands_of(const App& app, const ExecOptions& 
   }
 }
 
-Result<std::vector<std::string>> next_lines(ExecLines& lines) {
-  std::vector<std::string> batch;
+Result<std::vector<ExecValues>> next_jobs(ExecValueReader& reader) {
+  std::vector<ExecValues> batch;
   std::size_t bytes = 0;
-  std::string line;
-  while (batch.size() < kLinesAtOnce && bytes < kBytesAtOnce) {
-    TORC_ASSIGN(const bool there, lines.next(line));
+  ExecValues values;
+  while (batch.size() < kJobsMadeAtOnce && bytes < kBytesAtOnce) {
+    TORC_ASSIGN(const bool there, reader.next(values));
     if (!there) break;
-    bytes += line.size();
-    batch.push_back(std::move(line));
+    for (const std::string& value : values) bytes += value.size();
+    batch.push_back(std::move(values));
   }
   return batch;
 }
@@ -79,21 +69,23 @@ Result<bool> each_part(const App& app, const ExecOptions& o, const UseJobs& use)
     if (!loaded.expansion) print_diagnostics(app, loaded);
     return loaded.expansion.has_value();
   };
-  if (!takes_lines(o)) {
+  const auto use_commands = [&]() -> Result<bool> {
     TORC_ASSIGN(const std::vector<std::string> commands, commands_of(app, o));
     TORC_ASSIGN(workflow::LoadedSpec loaded, exec_commands_spec(app, o, commands));
     if (!is_good(loaded)) return false;
     TORC_TRY(use(std::move(loaded), false));
     return true;
-  }
-  TORC_ASSIGN(ExecLineJobs jobs, ExecLineJobs::make(app, o));
+  };
+  if (o.sources.empty()) return use_commands();
+  TORC_ASSIGN(ExecValueJobs jobs, ExecValueJobs::make(app, o));
   if (!is_good(jobs.header())) return false;
-  TORC_ASSIGN(ExecLines lines, lines_of(app, o));
-  TORC_ASSIGN(std::vector<std::string> batch, next_lines(lines));
+  TORC_ASSIGN(ExecValueReader reader, ExecValueReader::open(app, o));
+  TORC_ASSIGN(std::vector<ExecValues> batch, next_jobs(reader));
+  if (batch.empty() && o.runs_once_without_values) return use_commands();
   while (!batch.empty()) {
     workflow::LoadedSpec part = jobs.jobs_of(batch);
     if (!is_good(part)) return false;
-    TORC_ASSIGN(batch, next_lines(lines));
+    TORC_ASSIGN(batch, next_jobs(reader));
     TORC_TRY(use(std::move(part), !batch.empty()));
   }
   return true;
@@ -150,15 +142,17 @@ Result<void> add_part(const App& app, store::Store& store, const workflow::Loade
 
 // One that is made of several commits gets its name when it is complete.
 Result<std::unique_ptr<store::Store>> build(const App& app, const ExecOptions& o, bool& good) {
-  TORC_ASSIGN(const Path place, new_place(app, o));
-  TORC_TRY(refuse_existing(place));
   TORC_ASSIGN(const store::Engine engine, workflow::parse_engine(o.engine));
-  const Path making = place.string() + kUnfinished;
+  Path place;  // when there are jobs for it
+  Path making;
   std::unique_ptr<store::Store> store;
   std::error_code error;
   const auto all =
       each_part(app, o, [&](const workflow::LoadedSpec& part, bool more) -> Result<void> {
         if (store != nullptr) return add_part(app, *store, part);
+        TORC_ASSIGN(place, new_place(app, o));
+        TORC_TRY(refuse_existing(place));
+        making = place.string() + kUnfinished;
         TORC_ASSIGN(workflow::MadeStore made,
                     workflow::make_store(app, part, more ? making : place, engine,
                                          workflow::Existing::refuse));
@@ -179,13 +173,15 @@ Result<std::unique_ptr<store::Store>> build(const App& app, const ExecOptions& o
   return store::Store::open(app.world, place, workflow::worker_tuning());
 }
 
-// The newest; of stores that are being made only their makers know.
+// The newest; of stores that are being made only their makers know, and of those that are being
+// removed nobody.
 Result<Path> newest_place(const App& app) {
   const Path parent = app.directory / kExecDirectory;
   std::vector<Path> found;
   std::error_code error;
   for (fs::directory_iterator it(parent, error), end; !error && it != end; it.increment(error)) {
-    if (it->path().extension() == kUnfinished) continue;
+    const Path ending = it->path().extension();
+    if (ending == kUnfinished || ending == clean::kRemoving) continue;
     std::error_code unseen;  // then opening it tells
     if (it->is_directory(unseen) || unseen) found.push_back(it->path());
   }
@@ -240,7 +236,8 @@ MadeExecStore make_exec_store(const App& app, const ExecOptions& options) {
   } else if (!good) {
     made.exit = Exit::usage;  // the mistakes were shown
   } else if (*built == nullptr) {
-    made.exit = Exit::ok;  // no lines, no jobs
+    made.exit = Exit::ok;
+    say(app.err, "torc: there are no values: nothing was run\n");
   } else {
     made.store = *std::move(built);
   }

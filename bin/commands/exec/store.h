@@ -13,7 +13,7 @@ namespace torc::cli {
 inline constexpr const char* kExecDirectory = ".torc-exec";
 
 // A store with all jobs, or why there is none, which was reported. It appears complete or not at
-// all; lines are read as they are needed, and never all of them are in memory.
+// all; those of the first values are read as they are needed, and never all of them are in memory.
 struct MadeExecStore {
   std::unique_ptr<store::Store> store;
   std::optional<Exit> exit;

@@ -68,6 +68,7 @@ class CrateExporter {
 
   Result<Exit> run() {
     TORC_ASSIGN(workflow::WorkflowSettings settings, workflow::read_settings(store_));
+    const Path files = workflow::likely_working_directory(settings.directory, store_.directory());
     TORC_ASSIGN(NewFile metadata, NewFile::make(directory_, "ro-crate-metadata.json"));
     TORC_ASSIGN(report::CrateHead head, copy_spec(settings));
     report::RoCrate crate(std::move(head), [&](std::string_view bytes) { metadata.add(bytes); });
@@ -80,8 +81,8 @@ class CrateExporter {
       }));
       freshness = store::Freshness::cached;
       for (Ended& one : some.ended) {
-        look(settings.directory, one.inputs, one.then.inputs, one.run.inputs);
-        look(settings.directory, one.outputs, one.then.outputs, one.run.outputs);
+        look(files, one.inputs, one.then.inputs, one.run.inputs);
+        look(files, one.outputs, one.then.outputs, one.run.outputs);
         crate.add(one.run);
       }
     }

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "lib/base/text/quote.h"
-#include "lib/claim/queries/job_scan.h"
 #include "lib/claim/queries/queries.h"
+#include "lib/report/failure_diagnosis.h"
 #include "lib/report/situation_text.h"
 #include "lib/worker/setup/worker_setup.h"
 
@@ -35,22 +35,6 @@ std::string_view last_lines(std::string_view text, std::uint64_t lines) {
     at = before;
   }
   return at < text.size() ? text.substr(at + 1) : std::string_view();
-}
-
-Result<std::vector<report::JobNow>> failed_jobs(const claim::Reader& reader, const Path& store) {
-  workflow::RecipeBook book;
-  std::vector<report::JobNow> found;
-  for (const auto state : claim::states_with(claim::trait::kTroubled)) {
-    TORC_TRY(claim::scan_jobs(reader, state, [&](JobId id, const claim::Job& job) {
-      if (auto now = report::look_at_job(reader, book, store, id, job))
-        found.push_back(*std::move(now));
-      return true;
-    }));
-  }
-  std::sort(found.begin(), found.end(), [](const report::JobNow& a, const report::JobNow& b) {
-    return raw(a.output.job) < raw(b.output.job);
-  });
-  return found;
 }
 
 Result<void> print_one_failed(const App& app, report::OutputReader& reader,
@@ -242,7 +226,7 @@ Result<void> check_rank(const report::JobNow& now, std::optional<std::uint32_t> 
 Result<Exit> print_failed(const App& app, store::Store& store, std::optional<std::uint64_t> lines) {
   std::vector<report::JobNow> found;
   TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-    TORC_ASSIGN(found, failed_jobs(reader, store.directory()));
+    TORC_ASSIGN(found, report::troubled_jobs(reader, store.directory()));
     return {};
   }));
   report::OutputReader reader;

@@ -36,6 +36,8 @@ Result<bool> print_ranks(const App& app, report::OutputReader& reader,
 // The newest attempt of each job that failed or was terminated, with headings; the last `lines`
 // lines of each stream.
 Result<Exit> print_failed(const App& app, store::Store& store, std::optional<std::uint64_t> lines);
+// Why the jobs named failed, or all that did. `words`: [STORE] NAME…
+Result<Exit> print_diagnosis(const App& app, const std::vector<std::string>& words, bool json);
 // An Error where the job has no such rank.
 Result<void> check_rank(const report::JobNow& now, std::optional<std::uint32_t> rank);
 // Prints what comes until the job has ended: over all its attempts, or in one; from all its nodes,

@@ -11,7 +11,7 @@
 #include "bin/commands/selection.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
-#include "lib/base/quantities.h"
+#include "bin/tables.h"
 #include "lib/base/text/quote.h"
 #include "lib/base/text/table.h"
 #include "lib/claim/queries/job_scan.h"
@@ -36,7 +36,7 @@ constexpr std::size_t kJobsPage = 1000;
 
 Table new_page() {
   return Table({{"id", Align::right},
-                {"name"},
+                {"name", Align::left, Shorten::yes},
                 {"state"},
                 {"attempt", Align::right},
                 {"exit", Align::right},
@@ -46,14 +46,13 @@ Table new_page() {
 }
 
 void add_row(Table& table, const claim::Reader& reader, workflow::RecipeBook& book, JobId id,
-             const claim::Job& job) {
+             const claim::Job& job, WallTime now) {
   const claim::Outcome& o = job.outcome;
   const bool ended = claim::is_over(job.state) && o.started_at.count() != 0;
   table.add({std::to_string(raw(id)), printable(workflow::job_name(book, reader, id)),
              std::string(claim::to_string(job.state)),
              job.attempt == 0 ? "-" : std::to_string(job.attempt), report::show_exit(job),
-             ended ? show_duration(o.ended_at - o.started_at) : "-",
-             ended ? report::show_peak(o) : "-",
+             report::show_time_taken(job, now), ended ? report::show_peak(o) : "-",
              claim::raw(job.worker) == 0 ? "-" : std::to_string(claim::raw(job.worker))});
 }
 
@@ -65,6 +64,7 @@ Result<Exit> run(const App& app, const JobsOptions& options) {
                  "write an RE2 regular expression, such as '^work_1.*'"};
   }
   TORC_ASSIGN(auto store, open_store(app, options.store));
+  const WallTime now = app.clock.wall_now();
   Table page = new_page();
   std::uint64_t shown = 0;
   const auto list = [&](const claim::Reader& reader) -> Result<void> {
@@ -78,9 +78,9 @@ Result<Exit> run(const App& app, const JobsOptions& options) {
         say(app.out, "{}\n  {}", shown == 0 ? "" : ",",
             report::json_line(report::job_json(reader, book, id, job)));
       } else {
-        add_row(page, reader, book, id, job);
+        add_row(page, reader, book, id, job, now);
         if (page.rows() == kJobsPage) {
-          say(app.out, "{}", page.text());
+          say(app.out, "{}", page.text(table_columns(app)));
           page = new_page();
         }
       }
@@ -92,7 +92,7 @@ Result<Exit> run(const App& app, const JobsOptions& options) {
   };
   TORC_TRY(store->view(store::Freshness::latest, list));
   if (!options.json) {
-    if (!page.empty()) say(app.out, "{}", page.text());
+    if (!page.empty()) say(app.out, "{}", page.text(table_columns(app)));
     if (shown == 0) say(app.out, "no such jobs\n");
   }
   return Exit::ok;
@@ -110,6 +110,7 @@ void add_jobs(Command& c) {
   c.option("--name", o.name, "only jobs whose name matches").value("REGEX");
   c.option("--limit", o.limit, "at most N jobs").value("N").at_least_one();
   c.flag("--json", o.json, "machine-readable output");
+  c.shows_tables();
   c.run([&o](const App& app) { return run(app, o); });
 }
 

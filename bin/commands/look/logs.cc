@@ -26,6 +26,7 @@ namespace {
 
 struct LogsOptions {
   std::vector<std::string> words;  // NAME, or STORE NAME; with `failed` STORE or nothing
+  bool diagnose = false;           // why they failed; with any number of names
   bool err = false;
   bool follow = false;                // until the job has ended
   bool failed = false;                // of all jobs that failed
@@ -97,7 +98,7 @@ Result<void> explain_nothing(const App& app, const report::JobNow& now, exec::St
         printable(now.name), claim::to_string(now.job.state), name_of(stream));
   } else {
     say(app.err, "torc: {} wrote nothing to its {}{}\n", printable(now.name), name_of(stream),
-        traced ? "" : ", or somebody deleted it");
+        traced ? "" : ", or it was removed (torc clean does that)");
   }
   return {};
 }
@@ -242,6 +243,9 @@ Result<void> print_one(const App& app, store::Store& store, const std::string& n
 }
 
 Result<Exit> run(const App& app, const LogsOptions& options) {
+  if (options.diagnose) return print_diagnosis(app, options.words, options.json);
+  if (options.words.size() > 2)
+    return usage("more than one job is named", "torc logs [STORE] NAME; --diagnose takes several");
   if (options.failed) {
     if (options.words.size() > 1)
       return usage("--failed is about all jobs", "name no job, or leave it out");
@@ -249,8 +253,10 @@ Result<Exit> run(const App& app, const LogsOptions& options) {
     return print_failed(app, *store, options.tail);
   }
   if (options.words.empty()) {
-    return usage("no job given",
-                 "torc logs [STORE] NAME, torc logs --failed, torc logs export DIR");
+    return usage(
+        "no job given",
+        "torc logs [STORE] NAME, torc logs --failed, torc logs --diagnose, torc logs export "
+        "DIR");
   }
   TORC_ASSIGN(auto where, locate_store_and_name(app, options.words));
   TORC_ASSIGN(const auto store, store::Store::open(app.world, where.store, store::Tuning{}));
@@ -264,14 +270,18 @@ Result<Exit> run(const App& app, const LogsOptions& options) {
 
 void add_logs(Command& c) {
   auto& o = c.options<LogsOptions>();
-  c.about("Print the output of a job, or of all that failed");
-  c.argument("NAME", o.words, "[STORE] NAME, or #NUMBER; with --failed a STORE")
-      .words(1, 2)
+  c.about("Print the output of a job, or of all that failed, or what it says of why they failed");
+  c.argument("NAME", o.words,
+             "[STORE] NAME, or #NUMBER; with --failed a STORE; with --diagnose [STORE] NAME…")
       .value("[STORE] NAME");
   const Flag err = c.flag("--stderr", o.err, "its standard error instead of its standard output");
   const Flag follow = c.flag("-f,--follow", o.follow,
                              "print what comes until the job has ended, over all its attempts");
   const Flag failed = c.flag("--failed", o.failed, "the end of what each failed job printed");
+  const Flag diagnose =
+      c.flag("--diagnose", o.diagnose,
+             "why each failed job failed, or those that are named: what torc saw, "
+             "and what known lines of their output say");
   const Flag tail =
       c.option("--tail", o.tail, "only the last N lines (with --failed: 20)").value("N");
   const Flag recovery =
@@ -289,6 +299,8 @@ void add_logs(Command& c) {
   rank.excludes(recovery);
   for (const Flag other : {err, follow, recovery, attempt, rank, path, json})
     failed.excludes(other);
+  for (const Flag other : {err, follow, failed, tail, recovery, attempt, rank, path})
+    diagnose.excludes(other);
   add_logs_export(c.add("export"));
   c.run([&o](const App& app) { return run(app, o); });
 }

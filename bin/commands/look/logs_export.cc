@@ -92,18 +92,18 @@ class Exporter {
   std::uint64_t jobs_ = 0;
 };
 
-Result<std::vector<report::JobNow>> jobs_that_ran(store::Store& store) {
+Result<std::vector<report::JobNow>> jobs_that_ran(const claim::Reader& reader, const Path& store) {
   std::vector<report::JobNow> jobs;
-  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-    jobs.clear();
-    workflow::RecipeBook book;
-    return claim::scan_jobs(reader, std::nullopt, [&](JobId id, const claim::Job& job) {
-      if (job.attempt == 0) return true;
-      if (auto now = report::look_at_job(reader, book, store.directory(), id, job))
-        jobs.push_back(*std::move(now));
-      return true;
-    });
+  workflow::RecipeBook book;
+  Result<void> sound;
+  TORC_TRY(claim::scan_jobs(reader, std::nullopt, [&](JobId id, const claim::Job& job) {
+    if (job.attempt == 0) return true;
+    auto now = report::look_at_job(reader, book, store, id, job);
+    if (!now) sound = workflow::damaged_job(fmt::format("#{}", raw(id)));
+    if (now) jobs.push_back(*std::move(now));
+    return sound.ok();
   }));
+  TORC_TRY(sound);
   return jobs;
 }
 
@@ -113,7 +113,11 @@ Result<Exit> run(const App& app, const LogsExportOptions& options) {
   const workflow::OwnUmask outside(app);  // what the store needs is there since it was opened
   const Path directory = (app.directory / where.name).lexically_normal();
   TORC_ASSIGN(NewDirectory made, NewDirectory::make(directory));
-  TORC_ASSIGN(auto jobs, jobs_that_ran(*store));
+  std::vector<report::JobNow> jobs;
+  TORC_TRY(store->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    TORC_ASSIGN(jobs, jobs_that_ran(reader, store->directory()));
+    return {};
+  }));
   Exporter exporter(std::move(made), options.all_attempts);
   for (report::JobNow& now : jobs) TORC_TRY(exporter.write(std::move(now)));
   const std::uint64_t silent = jobs.size() - exporter.jobs();

@@ -11,9 +11,12 @@
 #include <vector>
 
 #include "bin/commands/commands.h"
+#include "bin/commands/look/resources_apply.h"
 #include "bin/commands/look/series.h"
+#include "bin/commands/multiplier.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
+#include "bin/tables.h"
 #include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
@@ -31,6 +34,7 @@ struct ResourcesOptions {
   std::string series;         // a job: how it went over time; empty: all jobs, summed up
   std::uint32_t attempt = 0;  // of it; 0: the newest
   bool json = false;
+  ApplyOptions apply;
 };
 
 using claim::EndCause;
@@ -55,11 +59,11 @@ struct Use {
   std::uint64_t ended = 0;  // that ran and ended
   std::uint64_t out_of_memory = 0;
   std::uint64_t timed_out = 0;
-  ByteCount most_memory;
+  ByteCount most_memory = {};
   double memory_sum = 0;
   std::uint64_t measured = 0;  // of whose memory something is known
   std::uint64_t io_seen = 0;   // of whose reading and writing
-  Traffic io;                  // of these together
+  Traffic io = {};             // of these together
   std::uint64_t voluntary_switches = 0;
   std::uint64_t involuntary_switches = 0;
   microseconds longest{};
@@ -190,7 +194,7 @@ class ResourcesView {
 };
 
 Table ResourcesView::new_page() {
-  return Table({{"jobs"},
+  return Table({{"jobs", Align::left, Shorten::yes},
                 {"ended", Align::right},
                 {"memory", Align::right},
                 {"most used", Align::right},
@@ -203,7 +207,7 @@ Table ResourcesView::new_page() {
                 {"suggested", Align::right},
                 {"read", Align::right},
                 {"written", Align::right},
-                {"what is wrong"}});
+                {"what is wrong", Align::left, Shorten::yes}});
 }
 
 // Jobs come in the order of their numbers, and an entry's are in a row: one is kept at a time.
@@ -217,26 +221,31 @@ Result<void> ResourcesView::show(const claim::Reader& reader) {
     }
   };
   if (options_.json) say(app_.out, "[");
+  Result<void> sound;
   TORC_TRY(claim::scan_jobs(reader, std::nullopt, [&](JobId id, const claim::Job& job) {
     const bool same = page && raw(id) < raw(page->job_template.first) + page->job_template.count;
     if (!same) {
       tell();
       uses.clear();
       page = book.find(reader, id);
-      const auto of =
-          page ? claim::read_class(reader, page->job_template.job_class) : claim::JobClass{};
-      for (std::uint32_t a = 0; page && a < of.alternatives(); ++a)
+      if (!page) {
+        sound = workflow::damaged_job(fmt::format("#{}", raw(id)));
+        return false;
+      }
+      const auto of = claim::read_class(reader, page->job_template.job_class);
+      for (std::uint32_t a = 0; a < of.alternatives(); ++a)
         uses.push_back({of.others.empty() ? 0 : a + 1, page, of.need_of(a)});
     }
     if (!uses.empty()) count(uses[job.alternative < uses.size() ? job.alternative : 0], job);
     return true;
   }));
+  TORC_TRY(sound);
   tell();
   if (options_.json) {
     say(app_.out, "{}]\n", shown_ == 0 ? "" : "\n");
     return {};
   }
-  if (!page_.empty()) say(app_.out, "{}", page_.text());
+  if (!page_.empty()) say(app_.out, "{}", page_.text(table_columns(app_)));
   if (shown_ == 0) say(app_.out, "no job has ended yet\n");
   return {};
 }
@@ -262,7 +271,7 @@ void ResourcesView::add(const Use& use) {
              use.io_seen > 0 ? show_bytes(use.io.read) : "-",
              use.io_seen > 0 ? show_bytes(use.io.written) : "-", wrong});
   if (page_.rows() < kUsesPage) return;
-  say(app_.out, "{}", page_.text());
+  say(app_.out, "{}", page_.text(table_columns(app_)));
   page_ = new_page();
 }
 
@@ -314,14 +323,37 @@ void add_resources(Command& c) {
   c.about("Compare what jobs asked for with what they used");
   c.argument("STORE", o.store, "store");
   c.flag("--json", o.json, "machine-readable output");
+  c.shows_tables();
   const Flag series =
       c.option("--series", o.series, "one job, over time: memory, CPUs, bytes read and written")
           .value("NAME");
   c.option("--attempt", o.attempt, "of that job (default: the newest)").positive().needs(series);
+  const Flag apply =
+      c.option("--apply", o.apply.spec,
+               "write what jobs have turned out to need into this workflow file (YAML), and say "
+               "what changes and what it saves")
+          .value("SPEC")
+          .excludes(series);
+  c.option("-o,--output", o.apply.output, "write a new file instead").value("FILE").needs(apply);
+  c.flag("--dry-run", o.apply.dry_run, "say what would change and write nothing").needs(apply);
+  c.flag("--no-lower", o.apply.no_lower, "raise only").needs(apply);
+  const auto multiplier = [&](const char* name, double& value, const char* of) {
+    c.option(name, value, parse_multiplier, std::string("times the most ") + of + " (1.2)")
+        .value("X")
+        .needs(apply);
+  };
+  multiplier("--memory-multiplier", o.apply.rules.memory, "memory that a job used");
+  multiplier("--runtime-multiplier", o.apply.rules.runtime, "time that a job took");
+  multiplier("--cpu-multiplier", o.apply.rules.cpus, "CPUs that a job kept busy");
   c.footer(
       "\nA job has a time series when the workflow has `resource_monitor: {granularity: "
       "time_series}`\nand it ran for 0.1 s or longer; it can be read while the job runs.");
   c.run([&o](const App& app) {
+    if (!o.apply.spec.empty()) {
+      o.apply.json = o.json;
+      o.apply.rules.lowers = !o.apply.no_lower;
+      return apply_resources(app, o.store, o.apply);
+    }
     return o.series.empty() ? run(app, o)
                             : print_series(app, o.store, {o.series, o.attempt, o.json});
   });

@@ -14,6 +14,7 @@
 #include "bin/commands/commands.h"
 #include "bin/commands/selection.h"
 #include "bin/flags.h"
+#include "bin/tables.h"
 #include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
@@ -55,6 +56,7 @@ struct ResultRow {
   claim::WorkerEpoch worker{};
   claim::Outcome outcome;
   std::uint32_t alternative = 0;
+  std::string missing_output = {};
   bool by_sacct = false;       // some of its figures
   std::string node_list = {};  // of its step, as Slurm's accounting tells it
 };
@@ -138,7 +140,7 @@ class Results {
 
 // Who says the figures is shown where it could be somebody else than torc.
 Table Results::new_page() const {
-  std::vector<Table::Column> columns = {{"job"},
+  std::vector<Table::Column> columns = {{"job", Align::left, Shorten::yes},
                                         {"attempt", Align::right},
                                         {"state"},
                                         {"ending"},
@@ -148,7 +150,7 @@ Table Results::new_page() const {
                                         {"peak memory", Align::right},
                                         {"read", Align::right},
                                         {"written", Align::right},
-                                        {"node"}};
+                                        {"node", Align::left, Shorten::yes}};
   if (has_alternatives_) columns.push_back({"alternative", Align::right});
   if (!accounted_.empty()) columns.push_back({"from"});
   return Table(std::move(columns));
@@ -247,6 +249,7 @@ ordered_json Results::json_of(const ResultRow& row, const std::string& name,
   out["rank"] = json_or_null(o.rank);
   out["node_list"] = json_or_null(row.node_list);
   out["alternative"] = json_or_null(alternative);
+  out["missing_output"] = json_or_null(row.missing_output);
   return out;
 }
 
@@ -265,6 +268,7 @@ void Results::add(const claim::Reader& reader, ResultRow row) {
     row.by_sacct = report::merge(told->second, row.outcome);
     row.node_list = told->second.node_list;
   }
+  row.missing_output = worker::missing_output(reader, book_, row.job, row.outcome);
   const std::string name = workflow::job_name(book_, reader, row.job);
   const Place place = place_of(reader, row);
   const std::uint32_t alternative =
@@ -301,14 +305,14 @@ void Results::add(const claim::Reader& reader, ResultRow row) {
   if (!accounted_.empty()) cells.emplace_back(row.by_sacct ? "sacct" : "torc");
   page_.add(std::move(cells));
   if (page_.rows() < kResultsPage) return;
-  say(app_.out, "{}", page_.text());
+  say(app_.out, "{}", page_.text(table_columns(app_)));
   page_ = new_page();
 }
 
 void Results::end() {
   if (options_.json) say(app_.out, "{}]\n", shown_ == 0 ? "" : "\n");
   if (options_.json || options_.csv) return;
-  if (!page_.empty()) say(app_.out, "{}", page_.text());
+  if (!page_.empty()) say(app_.out, "{}", page_.text(table_columns(app_)));
   if (shown_ == 0) say(app_.out, "no attempt that fits has ended\n");
 }
 
@@ -374,6 +378,7 @@ void add_results(Command& c) {
          "also attempts before the newest, of which commits are left");
   const Flag json = c.flag("--json", o.json, "machine-readable output");
   c.flag("--csv", o.csv, "comma-separated values with a line of titles").excludes(json);
+  c.shows_tables();
   c.footer(
       "\nThe state keeps the newest attempt of each job that ended. Older ones are in the "
       "commits,\n"

@@ -11,6 +11,7 @@
 #include "bin/commands/commands.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
+#include "bin/tables.h"
 #include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
@@ -36,14 +37,14 @@ using nlohmann::ordered_json;
 constexpr std::size_t kStatsPage = 1000;
 
 Table new_stats_page() {
-  return Table({{"job"},
+  return Table({{"job", Align::left, Shorten::yes},
                 {"attempt", Align::right},
                 {"state"},
                 {"exit", Align::right},
                 {"time", Align::right},
                 {"CPU time", Align::right},
                 {"peak memory", Align::right},
-                {"node"},
+                {"node", Align::left, Shorten::yes},
                 {"allocation"},
                 {"from"}});
 }
@@ -60,7 +61,7 @@ class JobStats {
         add(reader, id, job);
       return true;
     }));
-    if (!json_ && !page_.empty()) say(app_.out, "{}", page_.text());
+    if (!json_ && !page_.empty()) say(app_.out, "{}", page_.text(table_columns(app_)));
     return {};
   }
   [[nodiscard]] std::uint64_t shown() const { return shown_; }
@@ -115,7 +116,7 @@ class JobStats {
                show_duration(elapsed), show_duration(o.cpu_time), report::show_peak(o),
                printable(place.node), printable(place.allocation), std::string(from)});
     if (page_.rows() < kStatsPage) return;
-    say(app_.out, "{}", page_.text());
+    say(app_.out, "{}", page_.text(table_columns(app_)));
     page_ = new_stats_page();
   }
 
@@ -140,7 +141,7 @@ Result<Exit> show_usage(const App& app, const SlurmOptions& options) {
     say(app.out, "{}\n", report::json_text(report::to_json(usage)));
     return Exit::ok;
   }
-  say(app.out, "{}", report::to_text(usage));
+  say(app.out, "{}", report::to_text(usage, table_columns(app)));
   say_silence(app, usage);
   return Exit::ok;
 }
@@ -159,7 +160,7 @@ Result<Exit> show_stats(const App& app, const SlurmOptions& options) {
     text.pop_back();  // its brace
     say(app.out, "{}, \"job_results\": [", text);
   } else {
-    const std::string steps = report::steps_text(usage);
+    const std::string steps = report::steps_text(usage, table_columns(app));
     say(app.out, "{}{}", steps, steps.empty() ? "" : "\n");
   }
   report::KeptAttempts kept = report::read_accounted(store->directory());
@@ -200,6 +201,7 @@ Result<Exit> collect(const App& app, const SlurmOptions& options) {
 void add_look(Command& c, SlurmOptions& o) {
   c.argument("STORE", o.store, "store");
   c.flag("--json", o.json, "machine-readable output");
+  c.shows_tables();
 }
 
 }  // namespace

@@ -20,11 +20,6 @@
 namespace torc::cli {
 namespace {
 
-struct AtWork {
-  const claim::WorkerInfo* info = nullptr;
-  claim::Offer offer;
-};
-
 // What all workers lack for it; where they lack different things, all of these.
 std::uint8_t lacks_of(const claim::JobClass& c, const std::vector<AtWork>& workers) {
   std::uint8_t all = UINT8_MAX;
@@ -37,8 +32,16 @@ std::uint8_t lacks_of(const claim::JobClass& c, const std::vector<AtWork>& worke
   return all != 0 ? all : any;
 }
 
-// Whether the workers that are there could ever run such a job: one of them, or as many nodes of
-// one group as it needs, whatever they do now.
+}  // namespace
+
+std::vector<AtWork> workers_at_work(const report::Situation& situation, WallTime now) {
+  std::vector<AtWork> workers;
+  for (const report::WorkerNow& w : situation.workers) {
+    if (w.is_at_work()) workers.push_back({&w.worker.info, claim::whole_offer(w.worker.info, now)});
+  }
+  return workers;
+}
+
 bool is_served(const claim::JobClass& c, const std::vector<AtWork>& workers) {
   const auto fits = [&](const AtWork& w) { return claim::could_fit(c, w.offer); };
   if (std::ranges::any_of(workers, fits)) return true;
@@ -52,8 +55,6 @@ bool is_served(const claim::JobClass& c, const std::vector<AtWork>& workers) {
   }
   return false;
 }
-
-}  // namespace
 
 std::string show_need(const claim::JobClass& c) {
   std::string text = show(c.need);
@@ -90,10 +91,7 @@ std::string show_lacks(const Unserved& unserved) {
 Result<void> find_unserved(const claim::Reader& reader, WallTime now,
                            const report::Situation& situation, std::size_t most,
                            workflow::RecipeBook& book, std::vector<Unserved>& found) {
-  std::vector<AtWork> workers;
-  for (const report::WorkerNow& w : situation.workers) {
-    if (w.is_at_work()) workers.push_back({&w.worker.info, claim::whole_offer(w.worker.info, now)});
-  }
+  const std::vector<AtWork> workers = workers_at_work(situation, now);
   if (workers.empty()) return {};
   Result<void> counted;
   TORC_TRY(claim::scan_ready_classes(reader, [&](const claim::JobClass& ready, const auto& head) {

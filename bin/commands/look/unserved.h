@@ -8,6 +8,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/result.h"
+#include "lib/claim/rules/offer.h"
 #include "lib/claim/rules/plan.h"
 #include "lib/claim/tables/transaction.h"
 #include "lib/report/situation.h"
@@ -23,6 +24,15 @@ struct Unserved {
   std::uint8_t lacks = 0;   // claim::mismatch: what keeps all workers from it, else each
   bool allocation = false;  // one waits whose workers may take them
 };
+
+struct AtWork {
+  const claim::WorkerInfo* info = nullptr;  // of the situation
+  claim::Offer offer;                       // all that it has
+};
+[[nodiscard]] std::vector<AtWork> workers_at_work(const report::Situation& situation, WallTime now);
+// Whether these could ever run such a job: one of them, or as many nodes of one group as it needs,
+// whatever they do now.
+[[nodiscard]] bool is_served(const claim::JobClass& c, const std::vector<AtWork>& workers);
 
 // Adds at most `most` of them to `found`; none while nobody is at work. Error corrupt: a record of
 // them cannot be read.

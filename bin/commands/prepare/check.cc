@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "bin/commands/commands.h"
+#include "bin/commands/input_check.h"
 #include "bin/commands/prepare/slurm_answers.h"
 #include "bin/commands/spec_report.h"
 #include "bin/flags.h"
@@ -24,12 +25,13 @@ struct CheckOptions {
 };
 
 // Of the scripts that `torc init` would make. They are rendered where Slurm can be asked, or a
-// template is named that may have mistakes.
+// template or a launcher is named that may have mistakes.
 Result<SlurmAnswers> ask(const App& app, const workflow::LoadedSpec& loaded,
                          const CheckOptions& options) {
   SlurmAnswers all;
-  const bool asks = !options.no_slurm && workflow::can_ask_slurm(app);
-  if (!asks && options.script_template.empty()) return all;
+  const bool is_slurms = loaded.workflow->launcher.empty();
+  const bool asks = is_slurms && !options.no_slurm && workflow::can_ask_slurm(app);
+  if (is_slurms && !asks && options.script_template.empty()) return all;
   TORC_ASSIGN(auto scripts,
               workflow::render_scripts(app, loaded, workflow::default_store(app, loaded),
                                        options.script_template));
@@ -54,6 +56,7 @@ void print_good(const App& app, const workflow::LoadedSpec& loaded) {
 Result<Exit> run(const App& app, const CheckOptions& options) {
   TORC_ASSIGN(auto loaded, workflow::load_spec(app, options.spec, workflow::Purpose::look));
   if (!loaded.expansion) return refuse_spec(app, loaded, options.json);
+  TORC_TRY(note_missing_inputs(app, loaded));
   if (!options.json) print_diagnostics(app, loaded);
   TORC_ASSIGN(const SlurmAnswers slurm, ask(app, loaded, options));
   const std::size_t refused = slurm.refused();

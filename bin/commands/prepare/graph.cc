@@ -37,8 +37,9 @@ Result<workflow::LoadedSpec> load_from_store(const App& app, store::Store& store
   }));
   TORC_ASSIGN(const workflow::WorkflowSettings decoded,
               workflow::decode_workflow_settings(settings));
-  return workflow::load_spec(app, workflow::spec_copy_in(app, store.directory()).string(),
-                             workflow::Purpose::look, decoded.directory);
+  return workflow::load_spec(
+      app, workflow::spec_copy_in(app, store.directory()).string(), workflow::Purpose::look,
+      workflow::likely_working_directory(decoded.directory, store.directory()));
 }
 
 bool is_directory(const App& app, const std::string& target) {

@@ -10,9 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "bin/commands/allocate/passes.h"
 #include "bin/commands/commands.h"
+#include "bin/commands/input_check.h"
 #include "bin/commands/prepare/slurm_answers.h"
 #include "bin/commands/spec_report.h"
+#include "bin/commands/workdir.h"
 #include "bin/flags.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
@@ -40,7 +43,9 @@ struct InitOptions {
   bool force = false;                             // move an existing store aside
   bool checksum = false;        // workers hash the files of jobs, for `reinit --checksum`
   std::string script_template;  // a file or a name; empty: it is looked for
+  std::string workdir;          // where jobs run; empty: here
   bool no_slurm = false;        // Slurm is not asked about the scripts
+  bool crontab = false;         // prints a line for it
   bool json = false;
 };
 
@@ -89,10 +94,15 @@ void print_next_steps(const App& app, const workflow::MadeStore& made) {
   const store::Identity& identity = made.store->identity();
   const std::string store = workflow::shown_path(app, made.store->directory());
   const auto& scripts = made.scripts.all;
+  const bool is_slurms = made.scripts.definition.empty();
   say(app.out, "\nnext:\n");
   if (identity.engine == store::Engine::journal) {
-    for (const workflow::BatchScript& script : scripts)
-      say(app.out, "  sbatch {}\n", workflow::shown_path(app, script.file));
+    if (!scripts.empty())
+      say(app.out, "  torc submit {}   # allocations come and go as jobs need them{}\n",
+          shell_word(store), is_slurms ? "; or by hand:" : "");
+    for (const workflow::BatchScript& script : scripts) {
+      if (is_slurms) say(app.out, "  sbatch {}\n", workflow::shown_path(app, script.file));
+    }
   }
   auto lines = starts_of(made, store);
   lines.push_back({"torc status " + store, "how far it is"});
@@ -111,9 +121,22 @@ void print_next_steps(const App& app, const workflow::MadeStore& made) {
   }
 }
 
+void print_crontab_of(const App& app, const workflow::MadeStore& made) {
+  if (made.scripts.all.empty()) {
+    say(app.err,
+        "torc: note: the workflow has no slurm_schedulers, and nothing for cron to submit\n");
+  } else if (const auto shared = expect_shared(app, *made.store); !shared) {
+    say(app.err, "torc: warning: there is no line for cron: {}\n", shared.error().text());
+  } else {
+    print_crontab(app, made.store->directory());
+  }
+}
+
 Result<Exit> run(const App& app, const InitOptions& options) {
-  TORC_ASSIGN(auto loaded, workflow::load_spec(app, options.spec));
+  TORC_ASSIGN(const Path workdir, named_workdir(app, options.workdir));
+  TORC_ASSIGN(auto loaded, load_spec_for(app, options.spec, workdir));
   if (!loaded.expansion) return refuse_spec(app, loaded, options.json, "nothing was made");
+  TORC_TRY(note_missing_inputs(app, loaded));
   if (!options.json) print_diagnostics(app, loaded, "nothing was made");
   TORC_ASSIGN(const auto engine, workflow::parse_engine(options.engine));
   const Path directory = options.store.empty() ? workflow::default_store(app, loaded)
@@ -132,7 +155,7 @@ Result<Exit> run(const App& app, const InitOptions& options) {
                   app, loaded, directory, engine,
                   options.force ? workflow::Existing::move_aside : workflow::Existing::refuse,
                   {group, options.checksum ? workflow::Sums::yes : workflow::Sums::no,
-                   options.retention, options.script_template}));
+                   options.retention, options.script_template, workdir}));
   if (!options.script_template.empty() && made.scripts.all.empty()) {
     say(app.err,
         "torc: note: the workflow has no slurm_schedulers: no batch script was made of --template "
@@ -141,7 +164,8 @@ Result<Exit> run(const App& app, const InitOptions& options) {
   }
   SlurmAnswers slurm{made.scripts.all, workflow::ReadFrom::its_file};
   if (!options.json) print_made(app, made, loaded);
-  if (!options.no_slurm && workflow::can_ask_slurm(app))
+  const bool is_slurms = made.scripts.definition.empty();
+  if (is_slurms && !options.no_slurm && workflow::can_ask_slurm(app))
     slurm.answers = workflow::ask_slurm(app, slurm.scripts, slurm.from);
   mark_refused(app, slurm);
   if (options.json) {
@@ -159,6 +183,7 @@ Result<Exit> run(const App& app, const InitOptions& options) {
   } else {
     print(app, loaded, slurm);
     print_next_steps(app, made);
+    if (options.crontab) print_crontab_of(app, made);
   }
   return Exit::ok;
 }
@@ -186,6 +211,10 @@ void add_init(Command& c) {
            "template of the batch scripts (default: worker, looked for in ~/.config/torc/templates "
            "and beside the program)")
       .value("FILE|NAME");
+  c.flag("--crontab", o.crontab,
+         "print a line for crontab or scrontab, which sees to allocations when no worker does");
+  add_workdir(c, o.workdir,
+              "where jobs run, and where the file's patterns find files (default: here)");
   c.flag("--no-slurm", o.no_slurm,
          "do not ask Slurm whether it takes the batch scripts (sbatch --test-only)");
   c.flag("--json", o.json, "machine-readable output");

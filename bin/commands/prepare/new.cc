@@ -74,8 +74,7 @@ jobs:
 )";
 
 constexpr std::string_view kMpi = R"(# An MPI program on four nodes of a Slurm cluster.
-# This version checks, plans and draws it; 'torc init' refuses it, since the action schedule_nodes
-# cannot be run yet: without the actions it runs, and you submit the batch script yourself.
+# Its action asks for the allocation once the workflow is there; 'torc submit FILE' sends it.
 
 name: mpi
 

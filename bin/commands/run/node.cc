@@ -10,6 +10,7 @@
 
 #include "bin/commands/commands.h"
 #include "bin/flags.h"
+#include "bin/tables.h"
 #include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
@@ -79,8 +80,8 @@ void print_table(const App& app, const std::vector<exec::NodeEntry>& workers) {
   });
   std::vector<Table::Column> columns = {
       {"pid", Align::right}, {"CPUs", Align::right}, {"memory", Align::right}, {"GPUs"}};
-  if (named) columns.push_back({"pieces"});
-  columns.insert(columns.end(), {{"since"}, {"state"}, {"store"}});
+  if (named) columns.push_back({"pieces", Align::left, Shorten::yes});
+  columns.insert(columns.end(), {{"since"}, {"state"}, {"store", Align::left, Shorten::yes}});
   Table table(std::move(columns));
   for (const exec::NodeEntry& e : workers) {
     const exec::NodeMember& m = e.member;
@@ -96,7 +97,7 @@ void print_table(const App& app, const std::vector<exec::NodeEntry>& workers) {
                                workflow::shown_path(app, m.store)});
     table.add(std::move(cells));
   }
-  say(app.out, "{}", table.text());
+  say(app.out, "{}", table.text(table_columns(app)));
 }
 
 Result<Exit> run(const App& app, const NodeOptions& options) {
@@ -135,6 +136,7 @@ void add_node(Command& c) {
   auto& o = c.options<NodeOptions>();
   c.about("Show which of your workers hold what of this node");
   c.flag("--json", o.json, "machine-readable output");
+  c.shows_tables();
   c.run([&o](const App& app) { return run(app, o); });
 }
 

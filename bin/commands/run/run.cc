@@ -9,10 +9,17 @@
 #include <string_view>
 #include <system_error>
 
+#include "bin/commands/change/apply_file.h"
+#include "bin/commands/change/confirm.h"
 #include "bin/commands/commands.h"
+#include "bin/commands/input_check.h"
+#include "bin/commands/run/failures.h"
 #include "bin/commands/run/progress.h"
+#include "bin/commands/run/run_store.h"
+#include "bin/commands/run/unrunnable.h"
 #include "bin/commands/run/working.h"
 #include "bin/commands/spec_report.h"
+#include "bin/commands/workdir.h"
 #include "bin/flags.h"
 #include "bin/guard.h"
 #include "bin/locate.h"
@@ -21,12 +28,12 @@
 #include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
+#include "lib/claim/queries/queries.h"
 #include "lib/report/file_count.h"
 #include "lib/report/job_view.h"
 #include "lib/worker/loop/worker.h"
 #include "lib/worker/setup/worker_setup.h"
-#include "lib/workflow/change/same_work.h"
-#include "lib/workflow/change/stale.h"
+#include "lib/workflow/change/apply.h"
 #include "lib/workflow/context/sharing.h"
 #include "lib/workflow/plan/make_store.h"
 
@@ -39,66 +46,145 @@ struct RunOptions {
   std::string engine = "auto";
   bool spec_flags = false;  // flags were given that only a spec can use
   bool json = false;
+  bool yes = false;      // completed jobs run again without a question
+  bool dry_run = false;  // of a workflow file: say what would run
   worker::WorkerOptions worker;
 };
 
 using claim::JobState;
 
-// What is run is what the store says: it is to be what the file says.
-Result<void> refuse_what_differs(const App& app, store::Store& store,
-                                 const workflow::LoadedSpec& loaded,
-                                 workflow::Directory directory) {
-  const claim::Plan plan = workflow::make_plan(loaded, app.directory);
-  std::optional<std::string> other;
-  bool reinit_helps = false;
-  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-    TORC_ASSIGN(other, workflow::other_work(reader, plan, workflow::user_data_of(*loaded.expansion),
-                                            directory));
-    if (!other) return {};
-    const auto taken =
-        workflow::compare_with_store(reader, plan, workflow::user_data_of(*loaded.expansion));
-    reinit_helps = taken && (!taken->changed.empty() || taken->left_out > 0 ||
-                             !taken->user_data.empty() || !taken->added.templates.empty());
-    return {};
-  }));
-  if (!other) return {};
-  const std::string shown = workflow::shown_path(app, store.directory());
-  const std::string file = shell_word(loaded.file);
+// Whoever named a store knows where its jobs run.
+Result<void> refuse_other_directory(const App& app, store::Store& store,
+                                    const workflow::LoadedSpec& loaded) {
+  TORC_ASSIGN(const auto settings, workflow::read_settings(store));
+  TORC_ASSIGN(const Path found, workdir_of(app, "", settings, store.directory()));
+  std::error_code error;
+  if (found == app.directory || std::filesystem::equivalent(found, app.directory, error)) return {};
   return Error{
       ErrorKind::exists,
-      fmt::format("{} would not run what {} says: {}", store.directory().string(), loaded.file,
-                  *other),
-      fmt::format("{2}`torc run {0}` goes on with it as it is; `torc init --force {1}` starts anew "
-                  "and keeps the old one; --store names another place",
-                  shown, file,
-                  reinit_helps ? fmt::format("`torc reinit {} --spec {}` takes over what can be; ",
-                                             shown, file)
-                               : std::string())};
+      fmt::format("{} would not run what {} says: the jobs of the store run in {}, and not here",
+                  store.directory().string(), loaded.file, printable(found.string())),
+      fmt::format("`torc run {}` goes on with it as it is; `torc init --force {}` starts anew and "
+                  "keeps the old one; --store names another place",
+                  workflow::shown_path(app, store.directory()), shell_word(loaded.file))};
 }
 
-// Where the file says nothing of output, the store may have two files a job of any number of jobs:
-// so did versions that did not look at the number.
-Result<void> refuse_other_work(const App& app, store::Store& store,
-                               const workflow::LoadedSpec& loaded, workflow::Directory directory) {
-  Result<void> refused = refuse_what_differs(app, store, loaded, directory);
-  const spec::Stdio& output = loaded.workflow->execution.stdio;
-  if (refused || !output.by_size || output.mode == spec::StdioMode::separate) return refused;
-  TORC_ASSIGN(
-      const workflow::LoadedSpec before,
-      workflow::load_spec(app, loaded.file, workflow::Purpose::run, {}, spec::StdioMode::separate));
-  const bool same = before.expansion && refuse_what_differs(app, store, before, directory).ok();
-  return same ? Result<void>() : std::move(refused);
+// What is run is what the file says, and nothing else.
+Result<void> refuse_what_was_added(const App& app, const store::Store& store,
+                                   const workflow::LoadedSpec& loaded,
+                                   const workflow::Difference& found) {
+  if (!found.alone) return {};
+  return Error{
+      ErrorKind::exists,
+      fmt::format("{} would run more than {} says: job '{}' is not in the file; it runs '{}'",
+                  store.directory().string(), loaded.file, printable(found.alone->first),
+                  printable(found.alone->second.substr(0, 60))),
+      fmt::format("`torc run {}` goes on with all of it; `torc cancel` what is not to run",
+                  workflow::shown_path(app, store.directory()))};
 }
 
-// Opens the store that belongs to a spec, or makes it. Error exists: it would run something else.
+// Of a store as it is.
+Result<void> say_what_is_left(const App& app, store::Store& store) {
+  claim::WorkflowState w;
+  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    auto read = claim::read_workflow(reader);
+    if (!read) return read.error();
+    w = *std::move(read);
+    return {};
+  }));
+  const std::uint64_t ready = w.of(JobState::ready) + w.of(JobState::delayed);
+  const std::uint64_t blocked = w.of(JobState::blocked);
+  const std::uint64_t at_work = w.of(JobState::claimed) + w.of(JobState::running);
+  if (ready + blocked + at_work == 0) {
+    say(app.out, "nothing would run: {} of {} completed", show_count(w.of(JobState::completed)),
+        show_count(w.jobs));
+  } else {
+    say(app.out, "{} job(s) would run: {} ready, {} that wait for others",
+        show_count(ready + blocked), show_count(ready), show_count(blocked));
+  }
+  if (at_work > 0) say(app.out, "; {} with other workers", show_count(at_work));
+  if (const std::uint64_t bad = report::failures(w); bad > 0)
+    say(app.out, "; {} failed, and stay so: `torc retry {} --failed`", show_count(bad),
+        workflow::shown_path(app, store.directory()));
+  say(app.out, "\n");
+  return {};
+}
+
+// The store becomes what the file says. A person is asked before anything that completed is done
+// again. False: nothing was changed, and nothing is to run.
+Result<bool> follow_file(const App& app, const RunOptions& options, store::Store& store,
+                         const workflow::LoadedSpec& loaded, const Path& workdir) {
+  if (options.dry_run && options.json) {
+    return invalid(
+        "-n tells people what would run",
+        fmt::format("`torc apply {} --dry-run --json` tells programs", shell_word(loaded.file)));
+  }
+  const bool silent = options.json || options.worker.quiet;
+  const bool asks = !options.yes && !silent && can_ask(app);
+  workflow::ApplyTerms terms;
+  terms.directory = workdir;
+  terms.admit = [&](const workflow::Difference& found) {
+    return refuse_what_was_added(app, store, loaded, found);
+  };
+  if (options.dry_run || asks) {
+    TORC_ASSIGN(const auto found, apply_file(app, store, loaded, terms, true));
+    if (options.dry_run || found.redone() > 0) print_applied(app, found, true);
+    if (options.dry_run) {
+      if (found.nothing()) TORC_TRY(say_what_is_left(app, store));
+      return false;
+    }
+    if (found.redone() > 0 && !confirms_redoing(app, found.redone())) {
+      say(app.err, "torc: nothing was changed and nothing was run; --yes does not ask\n");
+      return false;
+    }
+    TORC_ASSIGN(const auto applied, apply_file(app, store, loaded, terms, false));
+    if (found.redone() == 0) print_applied(app, applied, false);
+    return true;
+  }
+  TORC_ASSIGN(const auto applied, apply_file(app, store, loaded, terms, false));
+  if (!silent) print_applied(app, applied, false);
+  return true;
+}
+
+// A second store of the same file would begin anew, in another directory.
+Result<void> refuse_second_store(const App& app, const workflow::LoadedSpec& loaded,
+                                 const Path& directory) {
+  const Path beside = (app.directory / loaded.file).lexically_normal().parent_path();
+  const Path other = beside / directory.filename();
+  std::error_code error;
+  if (other == directory || !std::filesystem::is_directory(other, error)) return {};
+  return Error{ErrorKind::exists,
+               fmt::format("the store of {} lies beside it, {}: here a second one would begin",
+                           loaded.file, printable(other.string())),
+               fmt::format("go on with it: cd {} and say it there; --store DIR makes another one",
+                           shell_word(beside.string()))};
+}
+
+// Of a workflow that has no store yet.
+void say_what_would_run(const App& app, const workflow::LoadedSpec& loaded) {
+  say(app.out, "{} has no store yet: all {} job(s) would run\n", loaded.file,
+      show_count(loaded.expansion->jobs));
+}
+
+// Opens the store that belongs to a spec and makes it what that says, or makes it. nullptr: nothing
+// is to run. Error exists: it would run something else.
 Result<std::unique_ptr<store::Store>> store_of_spec(const App& app, const RunOptions& options,
-                                                    const workflow::LoadedSpec& loaded) {
+                                                    const workflow::LoadedSpec& loaded,
+                                                    const Path& workdir) {
   const Path directory = options.store.empty() ? workflow::default_store(app, loaded)
                                                : (app.directory / options.store).lexically_normal();
   std::error_code error;
   if (!std::filesystem::exists(std::filesystem::symlink_status(directory, error))) {
     TORC_ASSIGN(const store::Engine engine, workflow::parse_engine(options.engine));
-    auto made = workflow::make_store(app, loaded, directory, engine, workflow::Existing::refuse);
+    if (options.store.empty()) TORC_TRY(refuse_second_store(app, loaded, directory));
+    if (options.dry_run) {
+      say_what_would_run(app, loaded);
+      return std::unique_ptr<store::Store>();
+    }
+    workflow::StoreWishes wishes;
+    wishes.workdir = workdir;
+    auto made =
+        workflow::make_store(app, loaded, directory, engine, workflow::Existing::refuse, wishes);
     if (made) {
       TORC_TRY(check_found_store(app, directory));  // that it was not exchanged
       return std::move(made->store);
@@ -109,9 +195,11 @@ Result<std::unique_ptr<store::Store>> store_of_spec(const App& app, const RunOpt
   if (options.store.empty()) TORC_TRY(check_found_store(app, directory));
   workflow::write_for_group_of(app, directory);
   TORC_ASSIGN(auto store, store::Store::open(app.world, directory, workflow::worker_tuning()));
-  TORC_TRY(refuse_other_work(
-      app, *store, loaded,
-      options.store.empty() ? workflow::Directory::compared : workflow::Directory::any));
+  if (options.store.empty() && workdir.empty())
+    TORC_TRY(refuse_other_directory(app, *store, loaded));
+  if (options.store.empty()) TORC_TRY(refuse_other_file(app, *store, loaded));
+  TORC_ASSIGN(const bool runs, follow_file(app, options, *store, loaded, workdir));
+  if (!runs) store.reset();
   return store;
 }
 
@@ -123,29 +211,40 @@ std::string show_files(const report::FileCount& files) {
   return files.files == 1 ? "1 file" : fmt::format("{} files", show_count(files.files));
 }
 
+// Nobody had anything to do, from the beginning.
+bool had_nothing_to_do(const worker::WorkerSummary& summary, bool was_over) {
+  return was_over && summary.end == worker::WorkerEnd::workflow_finished &&
+         summary.completed + summary.failed + summary.given_back == 0;
+}
+
 void print_json(const App& app, const worker::WorkerSummary& summary, const Path& store,
-                WallTime took) {
+                WallTime took, bool was_over) {
   const claim::WorkflowState& w = summary.workflow;
   const report::FileCount files = report::count_files(store, kMostFiles);
-  const nlohmann::ordered_json out = {{"workflow", w.name},
-                                      {"store", store.string()},
-                                      {"end", words_of(summary.end).name},
-                                      {"jobs", w.jobs},
-                                      {"jobs_by_state", report::counts_json(w.counts)},
-                                      {"not_needed_jobs", w.unmet},
-                                      {"elapsed_seconds", json_seconds(took)},
-                                      {"files", files.files},
-                                      {"all_files_counted", files.is_all}};
+  const nlohmann::ordered_json out = {
+      {"workflow", w.name},
+      {"store", store.string()},
+      {"end", words_of(summary.end).name},
+      {"interrupted_by", json_if(was_interrupted(summary), signal_name(summary.interrupted_by))},
+      {"jobs", w.jobs},
+      {"jobs_by_state", report::counts_json(w.counts)},
+      {"not_needed_jobs", w.unmet},
+      {"elapsed_seconds", json_seconds(took)},
+      {"files", files.files},
+      {"all_files_counted", files.is_all},
+      {"nothing_to_do", had_nothing_to_do(summary, was_over)},
+      {"first_failures", to_json(first_failures(app, store, summary.workflow))}};
   say(app.out, "{}\n", report::json_text(out));
 }
 
 void print_summary(const App& app, const worker::WorkerSummary& summary, const Path& store,
-                   WallTime took) {
+                   WallTime took, bool was_over, const std::string& again) {
   const claim::WorkflowState& w = summary.workflow;
   const std::uint64_t bad = report::failures(w);
   const std::uint64_t canceled = w.of(JobState::canceled) - w.unmet;
-  say(app.out, "{}: {} of {} job(s) completed", printable(w.name),
-      show_count(w.of(JobState::completed)), show_count(w.jobs));
+  const bool idle = had_nothing_to_do(summary, was_over);
+  say(app.out, "{}: {}{} of {}{} completed", printable(w.name), idle ? "nothing to do: " : "",
+      show_count(w.of(JobState::completed)), show_count(w.jobs), idle ? "" : " job(s)");
   if (bad > 0) say(app.out, ", {} failed", show_count(bad));
   if (canceled > 0) say(app.out, ", {} canceled", show_count(canceled));
   if (w.unmet > 0) say(app.out, ", {} not needed", show_count(w.unmet));
@@ -162,8 +261,11 @@ void print_summary(const App& app, const worker::WorkerSummary& summary, const P
   tell(w.of(JobState::blocked),
        blocked > 0 && report::never_reached(w) ? "never reached" : "waiting");
   const std::string shown = workflow::shown_path(app, store);
-  say(app.out, " in {}; {} in {}\n", show_duration(took),
-      show_files(report::count_files(store, kMostFiles)), shown);
+  if (idle)
+    say(app.out, " in {}\n", shown);
+  else
+    say(app.out, " in {}; {} in {}\n", show_duration(took),
+        show_files(report::count_files(store, kMostFiles)), shown);
   if (blocked > 0 && !report::never_reached(w))
     say(app.out, "{} job(s) {}\n", show_count(blocked), report::show_blocked(w));
   if (w.actions.failed > 0)
@@ -180,11 +282,13 @@ void print_summary(const App& app, const worker::WorkerSummary& summary, const P
             ? ""
             : fmt::format("; {} job(s) that it had begun run again", summary.given_back));
   }
+  if (was_interrupted(summary))
+    say(app.out, "interrupted by {}\n", signal_name(summary.interrupted_by));
   if (w.halted()) {
     say(app.out, "nothing more was started after {} failure(s): max_failures is {}\n",
         show_count(report::failures(w)), show_count(w.max_failures));
   }
-  if (bad > 0) say(app.out, "see: torc results {} --failed; torc logs {} --failed\n", shown, shown);
+  print(app.out, first_failures(app, store, summary.workflow), shown, again);
   if (summary.end == worker::WorkerEnd::nothing_fits && w.budget_holds) {
     say(app.out, "the budget keeps {} ready job(s) from starting; see `torc status {}`\n",
         show_count(w.of(JobState::ready)), shown);
@@ -202,7 +306,17 @@ void print_summary(const App& app, const worker::WorkerSummary& summary, const P
   }
 }
 
-Result<Exit> run(const App& app, const RunOptions& options) {
+Result<bool> is_over(store::Store& store) {
+  bool over = false;
+  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    TORC_ASSIGN(const claim::WorkflowState workflow, claim::read_workflow(reader));
+    over = workflow.finished();
+    return {};
+  }));
+  return over;
+}
+
+Result<Exit> run(const App& app, const RunOptions& options, const std::string& again) {
   std::unique_ptr<store::Store> store;
   std::error_code error;
   const Path target = (app.directory / options.target).lexically_normal();
@@ -221,20 +335,32 @@ Result<Exit> run(const App& app, const RunOptions& options) {
                    "name the file, or leave them out to go on with a store"};
     }
     TORC_ASSIGN(store, open_store(app, options.target));
+    if (options.dry_run) {
+      TORC_TRY(say_what_is_left(app, *store));
+      return Exit::ok;
+    }
   } else {
-    TORC_ASSIGN(auto loaded, workflow::load_spec(app, options.target));
+    TORC_ASSIGN(const Path workdir, named_workdir(app, options.worker.workdir));
+    TORC_ASSIGN(auto loaded, load_spec_for(app, options.target, workdir));
     if (!options.json) print_diagnostics(app, loaded, "nothing was made");
     if (!loaded.expansion) {
       if (options.json) say(app.out, "{}\n", report::json_text(diagnostics_json(loaded)));
       return Exit::usage;
     }
-    TORC_ASSIGN(store, store_of_spec(app, options, loaded));
+    TORC_ASSIGN(store, store_of_spec(app, options, loaded, workdir));
+    if (store == nullptr) return options.dry_run ? Exit::ok : Exit::unfinished;
   }
   const Path directory = store->directory();
   TORC_ASSIGN(auto settings, workflow::read_settings(*store));
+  TORC_ASSIGN(const Path workdir, workdir_of(app, options.worker.workdir, settings, directory));
   TORC_ASSIGN(auto setup, worker::make_worker_setup(app, options.worker, directory,
                                                     worker::Place::laptop, settings.run));
+  setup.directory = workdir;
   warn(app, setup);
+  TORC_ASSIGN(const bool was_over, is_over(*store));
+  TORC_TRY(require_inputs(app, *store, workdir, "started", again));
+  TORC_ASSIGN(const auto unrunnable, unrunnable_jobs(app, *store, setup));
+  for (const std::string& line : unrunnable) say(app.err, "torc: warning: {}\n", line);
   TORC_TRY(note_unknown_bindings(app, *store, options.worker));
 
   Progress progress(app, options.worker.quiet || options.json);
@@ -253,14 +379,24 @@ Result<Exit> run(const App& app, const RunOptions& options) {
   TORC_TRY(summary);
   const auto took = std::chrono::duration_cast<WallTime>(app.clock.boot_now() - begun);
   if (options.json) {
-    print_json(app, *summary, directory, took);
-  } else if (!options.worker.quiet) {
-    print_summary(app, *summary, directory, took);
+    print_json(app, *summary, directory, took, was_over);
+  } else if (options.worker.quiet) {
+    print(app.err, first_failures(app, directory, summary->workflow),
+          workflow::shown_path(app, directory), again);
+  } else {
+    print_summary(app, *summary, directory, took, was_over, again);
   }
+  TORC_TRY(explain_broken(*summary, workdir, directory));
   return exit_of(*summary);
 }
 
 }  // namespace
+
+Result<Exit> run_store(const App& app, const Path& store) {
+  RunOptions options;
+  options.target = store.string();
+  return run(app, options, "torc run " + shell_word(workflow::shown_path(app, store)));
+}
 
 void add_run(Command& c) {
   auto& o = c.options<RunOptions>();
@@ -272,12 +408,15 @@ void add_run(Command& c) {
       .choices({"auto", "lmdb", "journal"})
       .shows_default();
   add_worker_flags(c, o.worker);
+  c.flag("-n,--dry-run", o.dry_run,
+         "say what would run, of a workflow file also what differs from its store");
+  c.flag("--yes", o.yes, "do not ask before completed jobs run again");
   c.flag("--json", o.json, "print the summary as JSON, and nothing else");
   c.run([&c, &o](const App& app) {
     o.spec_flags = c.given("--store") || c.given("--engine");
     const std::string again =
         o.target.empty() ? "torc run" : fmt::format("torc run {}", shell_word(o.target));
-    return under_watchdog(app, again, [&](const App& guarded) { return run(guarded, o); });
+    return under_watchdog(app, again, [&](const App& guarded) { return run(guarded, o, again); });
   });
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bin/commands/commands.h"
+#include "bin/commands/run/working.h"
 #include "bin/flags.h"
 #include "bin/guard.h"
 #include "lib/base/number.h"
@@ -170,9 +171,8 @@ class Supervisor {
   }
 
   [[nodiscard]] Exit exit_code() const {
-    constexpr int kSignals = 128;  // as a shell says it
     const exec::ChildEnd& end = child_.end();
-    return static_cast<Exit>(end.signal != 0 ? kSignals + end.signal : end.exit_code);
+    return end.signal != 0 ? exit_by_signal(end.signal) : static_cast<Exit>(end.exit_code);
   }
 
   const App& app_;

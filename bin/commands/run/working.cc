@@ -1,6 +1,7 @@
 #include "bin/commands/run/working.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "bin/commands/workdir.h"
 #include "lib/base/labels.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
@@ -66,6 +68,7 @@ void add_worker_flags(Command& c, worker::WorkerOptions& o) {
       .value("NAME|ADDRESS");
   c.option("--output-dir", o.output_dir, "where job output goes (default: STORE/logs/jobs)")
       .value("DIR");
+  add_workdir(c, o.workdir, "where its jobs run (default: the working directory of the workflow)");
   c.flag("-q,--quiet", o.quiet, "print nothing but errors");
 }
 
@@ -135,8 +138,44 @@ Result<void> note_unknown_bindings(const App& app, store::Store& store,
 Exit exit_of(const worker::WorkerSummary& summary) {
   if (summary.end == worker::WorkerEnd::lease_lost || summary.end == worker::WorkerEnd::broken)
     return Exit::store;
-  const claim::WorkflowState& w = summary.workflow;
-  return w.all_completed() && w.finished() ? Exit::ok : Exit::unfinished;
+  if (was_interrupted(summary)) return exit_by_signal(summary.interrupted_by);
+  return exit_of(summary.workflow);
+}
+
+Exit exit_of(const claim::WorkflowState& workflow) {
+  return workflow.all_completed() && workflow.finished() ? Exit::ok : Exit::unfinished;
+}
+
+bool was_interrupted(const worker::WorkerSummary& summary) {
+  return summary.interrupted_by != 0 && !summary.workflow.finished();
+}
+
+Exit exit_by_signal(int signal) {
+  constexpr int kSignals = 128;
+  return static_cast<Exit>(kSignals + signal);
+}
+
+std::string signal_name(int signal) {
+  switch (signal) {
+    case SIGINT:
+      return "SIGINT";
+    case SIGTERM:
+      return "SIGTERM";
+    case SIGHUP:
+      return "SIGHUP";
+    case SIGPIPE:
+      return "SIGPIPE";
+    default:
+      return fmt::format("signal {}", signal);
+  }
+}
+
+Result<void> explain_broken(const worker::WorkerSummary& summary, const Path& directory,
+                            const Path& store) {
+  if (summary.end != worker::WorkerEnd::broken) return {};
+  Result<void> there = workflow::expect_directory(directory, store);
+  // Of what does not answer the worker has said so.
+  return there || there.error().kind != ErrorKind::not_found ? Result<void>() : there;
 }
 
 const EndWords& words_of(worker::WorkerEnd end) {

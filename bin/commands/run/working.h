@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "bin/app.h"
@@ -35,7 +36,21 @@ void warn(const App& app, const worker::WorkerSetup& setup);
 Result<void> note_unknown_bindings(const App& app, store::Store& store,
                                    const worker::WorkerOptions& options);
 
-// Also when the worker itself could not go on.
+// As a shell tells of who ended by a signal: 130 for SIGINT.
+[[nodiscard]] Exit exit_by_signal(int signal);
+// "SIGINT"; of another one than tell a process to leave, its number.
+[[nodiscard]] std::string signal_name(int signal);
+
+// Also when the worker itself could not go on, or was told to leave before its workflow was done.
 [[nodiscard]] Exit exit_of(const worker::WorkerSummary& summary);
+// Of a workflow alone, whoever worked for it.
+[[nodiscard]] Exit exit_of(const claim::WorkflowState& workflow);
+// Whether it left because a signal told it to, with something left to do.
+[[nodiscard]] bool was_interrupted(const worker::WorkerSummary& summary);
+
+// After a worker that could not run jobs here: whether the directory is there in which it was to
+// run them. Error not_found: no, and what to do.
+[[nodiscard]] Result<void> explain_broken(const worker::WorkerSummary& summary,
+                                          const Path& directory, const Path& store);
 
 }  // namespace torc::cli

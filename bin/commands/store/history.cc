@@ -15,6 +15,7 @@
 #include "bin/commands/commands.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
+#include "bin/tables.h"
 #include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
@@ -206,7 +207,9 @@ std::string History::what(const claim::Reader& reader, const Event& event) {
     case EventKind::finished:
     case EventKind::requeued:
       return fmt::format(
-          "{}: {}{}", claim::to_string(event.state), worker::show_outcome(event.outcome),
+          "{}: {}{}", claim::to_string(event.state),
+          worker::show_outcome(event.outcome,
+                               worker::missing_output(reader, book_, event.job, event.outcome)),
           is_loss(event) ? "; last heard of " + show_time(event.outcome.ended_at) : std::string());
     case EventKind::action_started:
     case EventKind::action_ended:
@@ -257,10 +260,10 @@ void History::show_table(const claim::Reader& reader, const std::vector<const Ev
     return Table({{"time"},
                   {"commit", Align::right},
                   {"event"},
-                  {"job"},
+                  {"job", Align::left, Shorten::yes},
                   {"attempt", Align::right},
-                  {"worker"},
-                  {"what"}});
+                  {"worker", Align::left, Shorten::yes},
+                  {"what", Align::left, Shorten::yes}});
   };
   Table page = new_page();
   for (const Event* e : events) {
@@ -274,10 +277,10 @@ void History::show_table(const claim::Reader& reader, const std::vector<const Ev
                   : fmt::format("{}{}{}", claim::raw(e->worker), host.empty() ? "" : " on ", host),
               what(reader, *e)});
     if (page.rows() < kEventsPage) continue;
-    say(app_.out, "{}", page.text());
+    say(app_.out, "{}", page.text(table_columns(app_)));
     page = new_page();
   }
-  if (!page.empty()) say(app_.out, "{}", page.text());
+  if (!page.empty()) say(app_.out, "{}", page.text(table_columns(app_)));
   if (events.empty()) say(app_.out, "nothing that fits has happened\n");
 }
 
@@ -308,6 +311,7 @@ void History::show_json(const claim::Reader& reader, const std::vector<const Eve
     row["action"] = json_or_null(e->action);
     row["state"] = json_if(!added && raw(e->job) != 0, claim::to_string(e->state));
     report::add_end(row, e->outcome, e->outcome.cause != claim::EndCause::none);
+    row["missing_output"] = json_or_null(worker::missing_output(reader, book_, e->job, e->outcome));
     row["addition"] = nullptr;
     if (added) {
       row["addition"] = {{"added_jobs", e->count},
@@ -360,6 +364,7 @@ void add_history(Command& c) {
   c.option("--since", o.since, "not older than 2h, or than '2026-05-01 12:00'").value("TIME");
   c.option("--limit", o.limit, "the newest N events").value("N");
   c.flag("--json", o.json, "machine-readable output");
+  c.shows_tables();
   c.footer(
       "\nIt is told from the commits that are still there; of what is older, and for engine lmdb,\n"
       "the state tells the newest attempt of each job. Times are those of the workers' clocks.");

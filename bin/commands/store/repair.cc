@@ -15,6 +15,7 @@
 #include "bin/commands/store/salvage.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
+#include "bin/tables.h"
 #include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/table.h"
@@ -142,7 +143,9 @@ void Repair::show_lost() const {
         repair_->lost_without_trace() ? "what is lost cannot be listed" : "nothing is lost");
     return;
   }
-  Table table({{"lost commit", Align::right}, {"by"}, {"what"}});
+  Table table({{"lost commit", Align::right},
+               {"by", Align::left, Shorten::yes},
+               {"what", Align::left, Shorten::yes}});
   for (std::size_t i = 0; i < lost.size(); ++i) {
     // The first and the last ones tell most.
     if (lost.size() > kShown && i == kShown / 2) i = lost.size() - kShown / 2;
@@ -150,7 +153,7 @@ void Repair::show_lost() const {
     table.add({std::to_string(lost[i].sequence), readable ? who(lost[i].author) : "?",
                readable ? show_counts(lost_.commits[i]) : "cannot be read"});
   }
-  say(app_.out, "\n{}", table.text());
+  say(app_.out, "\n{}", table.text(table_columns(app_)));
   if (lost.size() > kShown) say(app_.out, "… {} commits in all\n", lost.size());
   say(app_.out,
       "\ntogether: {}\njobs whose end is lost run again; jobs whose claim is lost are ready\n",
@@ -314,6 +317,7 @@ void add_repair(Command& c) {
   c.flag("--yes", o.yes, "without a question");
   c.flag("--force", o.force, "although workers are registered as alive (they are surely gone)");
   c.flag("--json", o.json, "machine-readable output");
+  c.shows_tables();
   c.footer(
       "\nWithout --quarantine-tail it only looks. Nothing is ever deleted, and --salvage changes\n"
       "nothing in STORE. What it makes is a store only if no record is missing and they fit\n"

@@ -332,9 +332,19 @@ bool write_all(int fd, std::string_view bytes) {
   return true;
 }
 
-}  // namespace
+bool make_like(int fd, const struct stat& like) {
+  constexpr mode_t kAll = 0777;
+  struct stat now {};
+  if (::fstat(fd, &now) != 0) return false;
+  if (like.st_uid != now.st_uid) (void)::fchown(fd, like.st_uid, static_cast<gid_t>(-1));
+  const bool has_group =
+      like.st_gid == now.st_gid || ::fchown(fd, static_cast<uid_t>(-1), like.st_gid) == 0;
+  return ::fchmod(fd, like.st_mode & (has_group ? kAll : kAll & ~static_cast<mode_t>(S_IRWXG))) ==
+         0;
+}
 
-Result<void> replace_file(const Root& root, const Path& name, std::string_view bytes, mode_t mode) {
+Result<void> replace(const Root& root, const Path& name, std::string_view bytes, mode_t mode,
+                     const struct stat* like) {
   std::uint64_t dice = 0;
   if (::getrandom(&dice, sizeof dice, 0) != sizeof dice)
     return open_error(errno, "make", root.path() / name);
@@ -343,12 +353,23 @@ Result<void> replace_file(const Root& root, const Path& name, std::string_view b
   const int at = there.directory.get();
   const Descriptor file(open_at(at, aside.c_str(), O_WRONLY | O_CREAT | O_EXCL, mode));
   if (!file) return open_error(errno, "make", root.path() / name);
-  if (write_all(file.get(), bytes) && ::fsync(file.get()) == 0 &&
-      ::renameat(at, aside.c_str(), at, there.name.c_str()) == 0)
+  if ((like == nullptr || make_like(file.get(), *like)) && write_all(file.get(), bytes) &&
+      ::fsync(file.get()) == 0 && ::renameat(at, aside.c_str(), at, there.name.c_str()) == 0)
     return {};
   const int os_errno = errno;
   (void)::unlinkat(at, aside.c_str(), 0);
   return open_error(os_errno, "write", root.path() / name);
+}
+
+}  // namespace
+
+Result<void> replace_file(const Root& root, const Path& name, std::string_view bytes, mode_t mode) {
+  return replace(root, name, bytes, mode, nullptr);
+}
+
+Result<void> replace_file(const Root& root, const Path& name, std::string_view bytes,
+                          const struct stat& like) {
+  return replace(root, name, bytes, 0600, &like);
 }
 
 Result<void> make_directories(const Root& root, const Path& name, mode_t mode) {

@@ -11,6 +11,7 @@
 // are executed. Calls block no longer than the filesystem does: a fifo is not waited for.
 #pragma once
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <atomic>
@@ -95,6 +96,10 @@ int open_fresh_at(int root, const char* name, int flags, mode_t mode) noexcept;
 // left then, NAME.new-…). Of several at once the last counts.
 Result<void> replace_file(const Root& root, const Path& name, std::string_view bytes,
                           mode_t mode = 0666);
+// The same with the mode, the owner and the group of `like`, as far as the caller may give these
+// away: a group that it may not give is not given what the mode says of one, either.
+Result<void> replace_file(const Root& root, const Path& name, std::string_view bytes,
+                          const struct stat& like);
 
 // The directory `name` with all above it, as mkdir -p.
 Result<void> make_directories(const Root& root, const Path& name, mode_t mode = 0777);

@@ -263,5 +263,24 @@ TEST_F(Beneath, a_fresh_file_is_shared_with_nobody_who_had_the_name) {
   EXPECT_EQ(open_fresh(root, "in", O_WRONLY).error().os_errno, EISDIR) << "directories stay";
 }
 
+TEST_F(Beneath, a_replaced_file_can_keep_mode_owner_and_group) {
+  const Root at(root);
+  struct stat like {};
+  ASSERT_EQ(::stat((root / "in/file").c_str(), &like), 0);
+  like.st_mode = S_IFREG | 04674;
+  const bool may_give_away = ::geteuid() == 0;
+  if (may_give_away) {
+    like.st_uid = 4321;
+    like.st_gid = 4322;
+  }
+  ASSERT_TRUE(replace_file(at, "in/file", "new", like).ok());
+  struct stat now {};
+  ASSERT_EQ(::stat((root / "in/file").c_str(), &now), 0);
+  EXPECT_EQ(now.st_mode & 07777, 0674U) << "never more than reading, writing and executing";
+  EXPECT_EQ(now.st_uid, like.st_uid);
+  EXPECT_EQ(now.st_gid, like.st_gid);
+  EXPECT_EQ(read(root / "in/file"), "new");
+}
+
 }  // namespace
 }  // namespace torc::beneath

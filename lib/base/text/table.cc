@@ -1,6 +1,7 @@
 #include "lib/base/text/table.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "lib/base/text/quote.h"
 #include "lib/base/text/utf8.h"
@@ -8,43 +9,106 @@
 namespace torc {
 namespace {
 
-void append_cell(std::string& line, const std::string& cell, std::size_t width, Align align,
-                 bool last) {
-  const std::size_t own = count_characters(cell);
-  const std::string padding(width > own ? width - own : 0, ' ');
-  if (align == Align::right)
-    line += padding + cell;
-  else
-    line += last ? cell : cell + padding;
-  if (!last) line += "  ";
+constexpr std::string_view kGap = "  ";
+constexpr std::string_view kEllipsis = "…";
+
+// Of one that is not UTF-8 a byte.
+struct Character {
+  std::string_view bytes;
+  std::size_t cells = 0;
+};
+
+std::vector<Character> characters_of(std::string_view text) {
+  std::vector<Character> all;
+  for (std::size_t i = 0; i < text.size();) {
+    const CodePoint c = decode_utf8(text, i);
+    const std::size_t bytes = std::max<std::size_t>(c.bytes, 1);
+    all.push_back({text.substr(i, bytes), c.bytes == 0 ? 1 : terminal_width(c.value)});
+    i += bytes;
+  }
+  return all;
 }
 
 }  // namespace
+
+std::string shortened(std::string_view text, std::size_t cells) {
+  if (terminal_width(text) <= cells) return std::string(text);
+  const std::vector<Character> all = characters_of(text);
+  const std::size_t room = cells - 1;  // beside the ellipsis
+  std::string head;
+  std::size_t used = 0;
+  for (const Character& c : all) {
+    if (used + c.cells > room - room / 2) break;
+    used += c.cells;
+    head += c.bytes;
+  }
+  std::size_t tail = 0;
+  std::size_t tail_bytes = 0;
+  std::size_t taken = 0;
+  // A combining mark stays with what it is on.
+  for (std::size_t i = all.size(); i-- > 0;) {
+    taken += all[i].bytes.size();
+    tail += all[i].cells;
+    if (used + tail > room) break;
+    if (all[i].cells > 0) tail_bytes = taken;
+  }
+  return head + std::string(kEllipsis) + std::string(text.substr(text.size() - tail_bytes));
+}
 
 void Table::add(std::vector<std::string> cells) {
   for (std::string& cell : cells) cell = printable(cell);
   rows_.push_back(std::move(cells));
 }
 
-std::string Table::text() const {
+std::vector<std::size_t> Table::widths() const {
   std::vector<std::size_t> widths;
-  for (const Column& column : columns_) widths.push_back(count_characters(column.title));
+  for (const Column& column : columns_) widths.push_back(terminal_width(column.title));
   for (const auto& row : rows_) {
-    for (std::size_t i = 0; i < row.size() && i < widths.size(); ++i) {
-      widths[i] = std::max(widths[i], count_characters(row[i]));
-    }
+    for (std::size_t i = 0; i < row.size() && i < widths.size(); ++i)
+      widths[i] = std::max(widths[i], terminal_width(row[i]));
   }
-  std::string out;
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
-    append_cell(out, columns_[i].title, widths[i], columns_[i].align, i + 1 == columns_.size());
+  return widths;
+}
+
+void Table::fit(std::vector<std::size_t>& widths, std::size_t most) const {
+  std::size_t line = std::accumulate(widths.begin(), widths.end(), std::size_t{0}) +
+                     (widths.empty() ? 0 : (widths.size() - 1) * kGap.size());
+  while (line > most) {
+    std::size_t widest = widths.size();
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      const std::size_t least = std::max(kLeastCells, terminal_width(columns_[i].title));
+      if (columns_[i].shorten == Shorten::no || widths[i] <= least) continue;
+      if (widest == widths.size() || widths[i] > widths[widest]) widest = i;
+    }
+    if (widest == widths.size()) return;
+    --widths[widest];
+    --line;
+  }
+}
+
+void Table::append_line(std::string& out, const std::vector<std::string>& cells,
+                        const std::vector<std::size_t>& widths) const {
+  for (std::size_t i = 0; i < cells.size() && i < columns_.size(); ++i) {
+    const bool last = i + 1 == columns_.size();
+    const std::string cell = shortened(cells[i], std::max<std::size_t>(widths[i], 1));
+    const std::string padding(widths[i] - std::min(widths[i], terminal_width(cell)), ' ');
+    if (columns_[i].align == Align::right)
+      out += padding + cell;
+    else
+      out += last ? cell : cell + padding;
+    if (!last) out += kGap;
   }
   out += '\n';
-  for (const auto& row : rows_) {
-    for (std::size_t i = 0; i < row.size() && i < columns_.size(); ++i) {
-      append_cell(out, row[i], widths[i], columns_[i].align, i + 1 == columns_.size());
-    }
-    out += '\n';
-  }
+}
+
+std::string Table::text(std::optional<std::size_t> most) const {
+  std::vector<std::size_t> shown = widths();
+  if (most) fit(shown, *most);
+  std::vector<std::string> titles;
+  for (const Column& column : columns_) titles.push_back(column.title);
+  std::string out;
+  append_line(out, titles, shown);
+  for (const auto& row : rows_) append_line(out, row, shown);
   return out;
 }
 

@@ -1,18 +1,33 @@
-// Tables for people: columns line up, the last one is free to be long.
+// Tables for people: columns line up, the last one is free to be long. Widths are those of a
+// terminal.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace torc {
 
 enum class Align : unsigned char { left, right };
+// Whether a terminal that is too narrow may be shown less of a column's cells. A name or a reason
+// is told by its ends; half a number, a state, an id or a time is told wrongly.
+enum class Shorten : unsigned char { no, yes };
+
+// `text` on at most so many columns of a terminal, with "…" for its middle where it is longer.
+// Precondition: cells > 0.
+[[nodiscard]] std::string shortened(std::string_view text, std::size_t cells);
 
 class Table {
  public:
+  // A column is not shortened further than that, nor than its title.
+  static constexpr std::size_t kLeastCells = 12;
+
   struct Column {
     std::string title;
     Align align = Align::left;
+    Shorten shorten = Shorten::no;
   };
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
@@ -20,10 +35,16 @@ class Table {
   void add(std::vector<std::string> cells);
   [[nodiscard]] bool empty() const { return rows_.empty(); }
   [[nodiscard]] std::size_t rows() const { return rows_.size(); }
-  // Title line, then the rows; widths count UTF-8 characters.
-  [[nodiscard]] std::string text() const;
+  // Title line, then the rows. With `most`, lines are no wider than that, or else as narrow as
+  // they can be: of the columns with Shorten::yes the widest gives way first.
+  [[nodiscard]] std::string text(std::optional<std::size_t> most = std::nullopt) const;
 
  private:
+  [[nodiscard]] std::vector<std::size_t> widths() const;
+  void fit(std::vector<std::size_t>& widths, std::size_t most) const;
+  void append_line(std::string& out, const std::vector<std::string>& cells,
+                   const std::vector<std::size_t>& widths) const;
+
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };

@@ -26,6 +26,8 @@ constexpr bool continues_character(char byte) {
 // Columns that a terminal gives to it: 0 for combining marks, 2 for wide characters. An
 // approximation by ranges.
 [[nodiscard]] std::size_t terminal_width(char32_t c);
+// The same of a line without control characters; a byte that is not UTF-8 counts as one.
+[[nodiscard]] std::size_t terminal_width(std::string_view text);
 
 // A byte order mark, which no parser wants, is cut off. Offsets are into the result.
 [[nodiscard]] std::string_view without_bom(std::string_view text);

@@ -13,6 +13,7 @@
 #include "lib/claim/queries/retry_counts.h"
 #include "lib/claim/rules/condition.h"
 #include "lib/claim/tables/corruption.h"
+#include "lib/claim/tables/retired_record.h"
 #include "lib/claim/tables/signature.h"
 #include "lib/claim/tables/state.h"
 #include "lib/claim/tables/tables.h"
@@ -40,6 +41,8 @@ class Audit {
     TORC_TRY(audit_quota(reader_, plan_, occupied));
     TORC_TRY(audit_gangs(reader_, plan_));
     TORC_TRY(check_signatures());
+    TORC_TRY(check_removed());
+    TORC_TRY(check_retired());
     TORC_TRY(audit_user_data(reader_, plan_.jobs));
     return check_tally();
   }
@@ -103,6 +106,7 @@ class Audit {
     if (job.alternative != 0) alternatives_[id] = job.alternative;
     if (is_suspect(job)) suspects_[id] = claim::alone(job);
     if (is_passed_over(job)) passed_over_.emplace_back(id, job.outcome);
+    if (is_removed(job)) ++unmet_;
     signals_[id] = signal_of(job);
     if (job.state != JobState::ready) states_[id] = job.state;
     if (job.state == JobState::delayed) delayed_[id] = job.not_before;
@@ -367,6 +371,25 @@ class Audit {
     return each_record(reader_, Table::signature, decode_signature, look);
   }
 
+  Result<void> check_removed() {
+    return each(reader_, Table::removed, [&](const store::Entry& e) -> Result<void> {
+      const auto id = id_in(Table::removed, e.key);
+      if (!id || (!e.value.empty() && !decode_job(e.value))) return unreadable(e.key);
+      if (*id == 0 || *id >= states_.size())
+        return wrong(fmt::format("job {}, which does not exist, was removed", *id));
+      return {};
+    });
+  }
+
+  Result<void> check_retired() {
+    return each_record(
+        reader_, Table::retired, decode_retired,
+        [&](std::uint64_t id, const Retired&) -> Result<void> {
+          if (id > 0 && id < states_.size()) return {};
+          return wrong(fmt::format("job {}, which does not exist, has a result", id));
+        });
+  }
+
   Result<void> check_tally() {
     State state(reader_);
     const Tally stored = state.tally();
@@ -422,9 +445,13 @@ class Audit {
 
 Result<void> verify_state(const Reader& reader) {
   if (!reader.get(Key(Table::workflow))) return read_workflow(reader).error();
-  TORC_ASSIGN(const PlanTables plan, audit_plan(reader));
+  TORC_ASSIGN(PlanTables plan, audit_plan(reader));
+  // What counts goes on counting when the barriers are gone that it counted for.
+  constexpr unsigned kStays = rule::kEnds | rule::kStarts;
+  plan.rules |= static_cast<std::uint8_t>(State(reader).tally().rules & kStays);
   TORC_TRY(audit_additions(reader, plan.jobs));
   TORC_TRY(audit_actions(reader));
+  TORC_TRY(audit_allocations(reader));
   TORC_TRY(Audit(reader, plan).run());
   // Last: of what does not agree the audits say more.
   TORC_TRY(read_workflow(reader));

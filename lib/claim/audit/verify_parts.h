@@ -35,6 +35,9 @@ Result<void> audit_quota(const Reader& reader, const PlanTables& plan,
 // The counters of actions, who runs which, and that each one that is due is listed.
 Result<void> audit_actions(const Reader& reader);
 
+// Schedulers and the ledger of allocations: its counts, and that those that live are listed.
+Result<void> audit_allocations(const Reader& reader);
+
 // Gangs, the nodes that are listed by group, and what groups keep nodes for: that jobs, leases and
 // these agree, and no node is part of two gangs.
 Result<void> audit_gangs(const Reader& reader, const PlanTables& plan);

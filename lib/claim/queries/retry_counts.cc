@@ -12,6 +12,7 @@ std::string encode(const RetryCounts& counts) {
   Encoder out;
   out.varint(counts.since).varint(counts.by_rule.size());
   for (const std::uint32_t n : counts.by_rule) out.varint(n);
+  if (counts.recoveries > 0) out.varint(counts.recoveries);
   return std::move(out).bytes();
 }
 
@@ -20,6 +21,10 @@ std::optional<RetryCounts> decode_retries(std::string_view value) {
   RetryCounts counts;
   counts.since = in.u32();
   for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) counts.by_rule.push_back(in.u32());
+  if (in.ok() && !in.at_end()) {
+    counts.recoveries = in.u32();
+    if (counts.recoveries == 0) return std::nullopt;
+  }
   return in.whole(std::move(counts));
 }
 
@@ -32,7 +37,7 @@ std::optional<Handler> read_handler(const Reader& reader, const Template& of) {
 RetryCounts read_retries(const Reader& reader, JobId id, const Job& job) {
   const auto value = reader.get(Key(Table::retries, raw(id)));
   auto counts = value ? decode_retries(*value) : std::nullopt;
-  if (!counts || counts->since != job.forgiven) return {job.forgiven, {}};
+  if (!counts || counts->since != job.forgiven) return {job.forgiven, {}, 0};
   return *std::move(counts);
 }
 

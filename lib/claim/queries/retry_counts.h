@@ -18,11 +18,12 @@
 
 namespace torc::claim {
 
-// How often each rule of its handler has let a job be tried again since limits on it began to
-// count.
+// How often each rule of its handler has let a job be tried again, and how often it was recovered
+// (recovery.h), since limits on it began to count.
 struct RetryCounts {
   std::uint32_t since = 0;  // Job::forgiven when they began; with another one they are over
   std::vector<std::uint32_t> by_rule;
+  std::uint32_t recoveries = 0;  // from ends that no rule is for
   [[nodiscard]] std::uint32_t of(std::size_t rule) const {
     return rule < by_rule.size() ? by_rule[rule] : 0;
   }

@@ -17,7 +17,28 @@ Worker with_lease(Worker worker, const std::optional<Lease>& lease) {
   worker.ttl = lease->ttl;
   worker.ending = lease->ending.size();
   worker.barred = lease->barred;
+  worker.acting = lease->actions.size();
+  worker.in_gang = lease->gang.has_value();
+  worker.reserved = lease->reserved;
+  worker.used_core_ms = lease->used_core_ms.value_or(0);
   return worker;
+}
+
+// From that key of the table on.
+Result<void> scan_from(const Reader& reader, Table table, std::string from,
+                       const std::function<bool(const Worker&)>& visit) {
+  State state(reader);
+  while (const auto entry = reader.seek(from)) {
+    const auto epoch = state.id_of(table, entry);
+    if (!epoch) break;
+    from.assign(entry->key).push_back('\0');  // a key that is one byte longer is not passed over
+    auto worker = state.worker(WorkerEpoch{*epoch});
+    if (!worker) state.damaged(Key(Table::worker, *epoch));
+    const auto lease = state.lease(WorkerEpoch{*epoch});
+    TORC_TRY(state.sound());
+    if (!visit(with_lease(*std::move(worker), lease))) break;
+  }
+  return state.sound();
 }
 
 }  // namespace
@@ -56,19 +77,13 @@ std::optional<Worker> read_worker(const Reader& reader, WorkerEpoch epoch) {
 Result<void> scan_workers(const Reader& reader, bool live_only,
                           const std::function<bool(const Worker&)>& visit) {
   const Table table = live_only ? Table::lease : Table::worker;
-  State state(reader);
-  std::string from(1, static_cast<char>(table));
-  while (const auto entry = reader.seek(from)) {
-    const auto epoch = state.id_of(table, entry);
-    if (!epoch) break;
-    from.assign(entry->key).push_back('\0');  // a key that is one byte longer is not passed over
-    auto worker = state.worker(WorkerEpoch{*epoch});
-    if (!worker) state.damaged(Key(Table::worker, *epoch));
-    const auto lease = state.lease(WorkerEpoch{*epoch});
-    TORC_TRY(state.sound());
-    if (!visit(with_lease(*std::move(worker), lease))) break;
-  }
-  return state.sound();
+  return scan_from(reader, table, std::string(1, static_cast<char>(table)), visit);
+}
+
+Result<void> scan_live_from(const Reader& reader, WorkerEpoch first,
+                            const std::function<bool(const Worker&)>& visit) {
+  const Key from(Table::lease, raw(first));
+  return scan_from(reader, Table::lease, std::string(std::string_view(from)), visit);
 }
 
 Result<WorkflowLoad> read_load(const Reader& reader) {

@@ -29,6 +29,9 @@ class State;
 // In the order of their epochs. This and what follows: Error corrupt when a record cannot be read.
 Result<void> scan_workers(const Reader& reader, bool live_only,
                           const std::function<bool(const Worker&)>& visit);
+// The live ones with an epoch of at least `first`: those that came since an earlier look.
+Result<void> scan_live_from(const Reader& reader, WorkerEpoch first,
+                            const std::function<bool(const Worker&)>& visit);
 // The live worker that registered last.
 Result<std::optional<Worker>> newest_worker(const Reader& reader);
 // The worker that registered last, whether it lives or not.

@@ -1,5 +1,7 @@
 #include "lib/claim/rules/action.h"
 
+#include <utility>
+
 #include "lib/base/codec.h"
 
 namespace torc::claim {
@@ -39,11 +41,14 @@ std::string_view to_string(RunState state) {
 }
 
 std::string encode(const Action& action) {
-  return Encoder()
-      .u8(static_cast<std::uint8_t>(action.trigger))
-      .u8(action.persistent ? 1 : 0)
-      .text(action.recipe)
-      .bytes();
+  Encoder out;
+  out.u8(static_cast<std::uint8_t>(action.trigger)).u8(action.persistent ? 1 : 0);
+  out.text(action.recipe);
+  if (action.schedule) {
+    out.varint(action.schedule->scheduler).varint(action.schedule->allocations);
+    out.varint(action.schedule->max_parallel_jobs);
+  }
+  return std::move(out).bytes();
 }
 
 std::optional<Action> decode_action(std::string_view value) {
@@ -54,6 +59,14 @@ std::optional<Action> decode_action(std::string_view value) {
   const std::uint8_t persistent = in.u8();
   action.persistent = persistent == 1;
   action.recipe = in.text();
+  if (!in.at_end()) {
+    ScheduleNodes schedule;
+    schedule.scheduler = in.u32();
+    schedule.allocations = in.u32();
+    schedule.max_parallel_jobs = in.u32();
+    if (schedule.scheduler == 0) return std::nullopt;
+    action.schedule = schedule;
+  }
   if (!in.is_whole() || trigger >= kTriggers || persistent > 1) return std::nullopt;
   return action;
 }

@@ -1,5 +1,5 @@
-// Actions: commands that something that happens to the workflow, or to a worker, sets off. Values
-// and their encodings; firing.h has the rules.
+// Actions: commands (or allocations to be asked for) that something that happens to the workflow,
+// or to a worker, sets off. Values and their encodings; firing.h has the rules.
 //
 // Each firing of an action is a run. A worker takes a run as it takes a job, by a transaction, and
 // has it under its lease: exactly one end of each run is accepted. Of a worker that is lost in the
@@ -32,12 +32,22 @@ inline constexpr std::size_t kTriggers = 6;
   return t == Trigger::worker_start || t == Trigger::worker_complete;
 }
 
+// Allocations that an action asks for, instead of commands: they are wanted in the very commit that
+// sets it off, and its run has ended with that.
+struct ScheduleNodes {
+  std::uint32_t scheduler = 0;  // its number, from 1
+  std::uint32_t allocations = 1;
+  std::uint32_t max_parallel_jobs = 0;  // of each of their workers; 0: by resources
+  auto operator<=>(const ScheduleNodes&) const = default;
+};
+
 struct Action {
   Trigger trigger = Trigger::workflow_start;
   // Of the workflow's own: fires again when its trigger comes true again, after it had ceased to
   // be (jobs were reset; the workflow went on). Workers fire theirs once each, whatever this says.
   bool persistent = false;
   std::string recipe;  // opaque here: its commands
+  std::optional<ScheduleNodes> schedule = {};
 };
 [[nodiscard]] std::string encode(const Action& action);
 [[nodiscard]] std::optional<Action> decode_action(std::string_view value);

@@ -26,6 +26,8 @@ bool is_for(FailureCause cause, const Outcome& o) {
       return o.cause == EndCause::signaled;
     case FailureCause::node_death:
       return is_loss(o.cause);
+    case FailureCause::output_missing:
+      return o.cause == EndCause::output_missing;
   }
   return false;
 }
@@ -45,6 +47,7 @@ std::string encode(const Handler& handler) {
   out.varint(handler.memory_ceiling.value).svarint(in_reach(handler.runtime_ceiling).count());
   out.varint(handler.rules.size());
   for (const RetryRule& rule : handler.rules) write_rule(out, rule);
+  if (handler.recoveries > 0) out.varint(handler.recoveries);
   return std::move(out).bytes();
 }
 
@@ -57,6 +60,10 @@ std::optional<Handler> decode_handler(std::string_view value) {
     std::optional<RetryRule> rule = read_rule(in);
     if (!rule) return std::nullopt;
     handler.rules.push_back(*std::move(rule));
+  }
+  if (in.ok() && !in.at_end()) {
+    handler.recoveries = in.u32();
+    if (handler.recoveries == 0) return std::nullopt;
   }
   return in.whole(std::move(handler));
 }

@@ -23,6 +23,8 @@ struct Handler {
   // What schedulers offer at most; 0: nobody said.
   ByteCount memory_ceiling;
   std::chrono::seconds runtime_ceiling{0};
+  // How often a job is recovered from ends that none of the rules is for (recovery.h); 0: never.
+  std::uint32_t recoveries = 0;
   auto operator<=>(const Handler&) const = default;
 };
 [[nodiscard]] std::string encode(const Handler& handler);

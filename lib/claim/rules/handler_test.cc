@@ -55,6 +55,14 @@ TEST(Handler, the_first_rule_that_is_for_an_end_counts) {
   EXPECT_EQ(first_of({for_codes({3})}, exited(5)), std::nullopt);
 }
 
+TEST(Handler, an_output_file_that_was_not_made_has_a_rule_of_its_own_and_no_exit_code) {
+  RetryRule every;
+  every.all_exit_codes = true;
+  const Outcome o = ended(EndCause::output_missing, 0);
+  EXPECT_EQ(first_of({every, on(FailureCause::signal)}, o), std::nullopt);
+  EXPECT_EQ(first_of({every, on(FailureCause::output_missing)}, o), 1U);
+}
+
 TEST(Handler, a_signal_has_the_exit_code_that_a_shell_gives_it) {
   EXPECT_EQ(first_of({for_codes({139})}, signaled(SIGSEGV)), 0U);
   EXPECT_EQ(first_of({on(FailureCause::signal)}, signaled(SIGSEGV)), 0U);

@@ -36,7 +36,7 @@ bool AskTurn::may_ask(BootTime now) const {
 }
 
 BootTime AskTurn::next() const {
-  return since_ + kAskInterval;
+  return since_ + interval_;
 }
 
 void EndWish::told(BootTime now, double dice) {

@@ -45,19 +45,21 @@ struct Inquiry {
 [[nodiscard]] std::optional<RunEnd> end_of(const Inquiry& inquiry, const WorkerInfo& worker);
 
 // One worker's turn to ask. A value; it is told what the record says whenever that was read.
+inline constexpr std::chrono::seconds kAskInterval{10};
 class AskTurn {
  public:
+  explicit AskTurn(std::chrono::nanoseconds interval = kAskInterval) : interval_(interval) {}
   void saw(std::uint64_t asked, BootTime now);
-  // Nobody has asked for so long that somebody may: kAskInterval by this worker's clock, from its
+  // Nobody has asked for so long that somebody may: the interval, by this worker's clock, from its
   // first look on.
   [[nodiscard]] bool may_ask(BootTime now) const;
   [[nodiscard]] BootTime next() const;
 
  private:
+  std::chrono::nanoseconds interval_;
   std::optional<std::uint64_t> asked_;
   BootTime since_{};
 };
-inline constexpr std::chrono::seconds kAskInterval{10};
 
 // When a worker wants to know anew how long its allocation has. `dice` in [0, 1): the first of many
 // to want it asks for all.

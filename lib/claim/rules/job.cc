@@ -23,9 +23,9 @@ std::optional<JobState> state_named(std::string_view name) {
 
 std::string_view to_string(EndCause cause) {
   static constexpr std::array<std::string_view, static_cast<std::size_t>(kLastEndCause) + 1> kNames{
-      "none",        "exited",  "signaled", "timed_out", "out_of_memory",   "not_started",
-      "worker_lost", "stopped", "canceled", "unmet",     "upstream_failed", "allocation_ended",
-      "lease_lost"};
+      "none",        "exited",  "signaled",      "timed_out", "out_of_memory",   "not_started",
+      "worker_lost", "stopped", "canceled",      "unmet",     "upstream_failed", "allocation_ended",
+      "lease_lost",  "removed", "output_missing"};
   const auto at = static_cast<std::size_t>(cause);
   return at < kNames.size() ? kNames[at] : "?";
 }

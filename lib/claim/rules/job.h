@@ -138,9 +138,11 @@ enum class EndCause : std::uint8_t {
   unmet,            // never ran: the condition on which it was to start can no longer come true
   upstream_failed,  // never ran: what it depends on ended otherwise, and it was to be canceled then
   allocation_ended,  // its worker's time was up, or Slurm says that the allocation has ended
-  lease_lost  // its worker said nothing for too long: dead with its node, hanging, or cut off
+  lease_lost,     // its worker said nothing for too long: dead with its node, hanging, or cut off
+  removed,        // canceled: the workflow file has it no more
+  output_missing  // it exited with 0 and had not made all of its output files
 };
-inline constexpr EndCause kLastEndCause = EndCause::lease_lost;
+inline constexpr EndCause kLastEndCause = EndCause::output_missing;
 [[nodiscard]] std::string_view to_string(EndCause cause);
 // Its worker could not say how it ended: others found the worker gone or silent.
 [[nodiscard]] constexpr bool is_loss(EndCause cause) {
@@ -162,6 +164,16 @@ enum class StartFault : std::uint8_t {
 };
 inline constexpr StartFault kLastStartFault = StartFault::program;
 
+// Why a job failed, as far as that decides what helps (recovery.h).
+enum class Trouble : std::uint8_t {
+  memory,     // it had too little
+  runtime,    // it had too little
+  transient,  // nothing of the job's: it may well succeed the next time
+  mend,       // a person has to mend something first
+  unknown
+};
+[[nodiscard]] std::string_view to_string(Trouble trouble);
+
 struct Outcome {
   EndCause cause = EndCause::none;
   int exit_code = -1;  // -1: none (signaled, not started, lost)
@@ -178,6 +190,8 @@ struct Outcome {
   // on the head, or there were none.
   std::uint32_t rank = 0;
   WorkerEpoch member{};  // with `rank`: the worker of that node
+  // output_missing: the first that is not there of the output files of its recipe, from 1.
+  std::uint32_t missing_output = 0;
   auto operator<=>(const Outcome&) const = default;
 };
 
@@ -232,9 +246,14 @@ struct Job {
   return job.state == JobState::canceled &&
          (job.outcome.cause == EndCause::unmet || job.outcome.cause == EndCause::upstream_failed);
 }
-// It was not needed: no failure of the workflow.
+// It will not run since the workflow file has it no more.
+[[nodiscard]] constexpr bool is_removed(const Job& job) {
+  return job.state == JobState::canceled && job.outcome.cause == EndCause::removed;
+}
+// It was not needed, or is not any more: no failure of the workflow.
 [[nodiscard]] constexpr bool is_unmet(const Job& job) {
-  return job.state == JobState::canceled && job.outcome.cause == EndCause::unmet;
+  return job.state == JobState::canceled &&
+         (job.outcome.cause == EndCause::unmet || job.outcome.cause == EndCause::removed);
 }
 // It is started alone, and a loss counts against it from its claim on, whatever was told of its
 // start.

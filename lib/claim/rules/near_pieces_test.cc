@@ -5,16 +5,17 @@
 namespace torc::claim {
 namespace {
 
-using Numbers = std::vector<std::uint64_t>;
+using PieceNumbers = std::vector<std::uint64_t>;
 
 TEST(NearPieces, one_group_is_enough_where_it_has_as_many) {
-  EXPECT_EQ(from_fewest_groups({1, 4, 2, 3}, 2), (Numbers{0, 0, 2, 0})) << "the smallest of those";
-  EXPECT_EQ(from_fewest_groups({2, 2}, 2), (Numbers{2, 0}));
+  EXPECT_EQ(from_fewest_groups({1, 4, 2, 3}, 2), (PieceNumbers{0, 0, 2, 0}))
+      << "the smallest of those";
+  EXPECT_EQ(from_fewest_groups({2, 2}, 2), (PieceNumbers{2, 0}));
 }
 
 TEST(NearPieces, where_none_has_enough_the_largest_go_first) {
-  EXPECT_EQ(from_fewest_groups({1, 4, 2, 3}, 6), (Numbers{0, 4, 2, 0}));
-  EXPECT_EQ(from_fewest_groups({1, 1, 1}, 3), (Numbers{1, 1, 1}));
+  EXPECT_EQ(from_fewest_groups({1, 4, 2, 3}, 6), (PieceNumbers{0, 4, 2, 0}));
+  EXPECT_EQ(from_fewest_groups({1, 1, 1}, 3), (PieceNumbers{1, 1, 1}));
 }
 
 TEST(NearPieces, more_than_there_is_is_not_given) {
@@ -23,9 +24,9 @@ TEST(NearPieces, more_than_there_is_is_not_given) {
 }
 
 TEST(NearPieces, that_are_to_be_spread_are_of_every_group_before_a_second_one_is) {
-  EXPECT_EQ(from_most_groups({1, 4, 2}, 2), (Numbers{0, 1, 1})) << "where most are left";
-  EXPECT_EQ(from_most_groups({1, 4, 2}, 5), (Numbers{1, 2, 2}));
-  EXPECT_EQ(from_most_groups({1, 4, 2}, 7), (Numbers{1, 4, 2}));
+  EXPECT_EQ(from_most_groups({1, 4, 2}, 2), (PieceNumbers{0, 1, 1})) << "where most are left";
+  EXPECT_EQ(from_most_groups({1, 4, 2}, 5), (PieceNumbers{1, 2, 2}));
+  EXPECT_EQ(from_most_groups({1, 4, 2}, 7), (PieceNumbers{1, 4, 2}));
   EXPECT_TRUE(from_most_groups({1, 4, 2}, 8).empty());
 }
 

@@ -16,6 +16,7 @@
 #include "lib/base/resources.h"
 #include "lib/base/units.h"
 #include "lib/claim/rules/action.h"
+#include "lib/claim/rules/allocation.h"
 #include "lib/claim/rules/handler.h"
 
 namespace torc::claim {
@@ -158,6 +159,7 @@ struct Plan {
   bool pending_failed = false;  // failures that no rule of a handler is for wait for a decision
   // on_jobs_ready and on_jobs_complete that no dependency set belongs to are due from the start.
   std::vector<Action> actions;
+  std::vector<Scheduler> schedulers;
   // With more classes than this the heads of their queues are kept in the order of claims.
   std::size_t few_classes = 16;
 };

@@ -116,8 +116,9 @@ bool is_revoked(const Job& job, const ClaimToken& token, WorkerEpoch worker) {
 Job ended(Job job, const Outcome* outcome) {
   if (outcome != nullptr) {
     const WallTime started = job.outcome.started_at;
+    const bool removed = is_removed(job);
     job.outcome = *outcome;
-    job.outcome.cause = EndCause::canceled;
+    job.outcome.cause = removed ? EndCause::removed : EndCause::canceled;
     if (job.outcome.started_at == WallTime{}) job.outcome.started_at = started;
   }
   if (job.revoked == Revoked::ending_then_again) job.state = JobState::ready;
@@ -137,6 +138,16 @@ Job cancel(Job job, WallTime now) {
   outcome.ended_at = now;
   job.outcome = outcome;
   job.state = JobState::canceled;
+  return job;
+}
+
+Job remove(Job job, WallTime now) {
+  const bool comes_back = job.revoked == Revoked::ending_then_again;
+  if ((is_removed(job) && !comes_back) || job.state == JobState::completed) return job;
+  const bool had_ended = is_over(job.state) && job.revoked == Revoked::no;
+  if (!had_ended) job = cancel(job, now);
+  job.state = JobState::canceled;
+  job.outcome.cause = EndCause::removed;
   return job;
 }
 

@@ -22,6 +22,9 @@ struct Finished {
   Outcome outcome;
   // The recovery script of the rule that is for this end was run, and succeeded (retry.h).
   bool recovered = false;
+  // Why it failed, by its output and its exit code (lib/report/diagnosis); asked for only where the
+  // workflow recovers by itself.
+  Trouble said = Trouble::unknown;
   // The job saved its state and is to go on: `state` is ready, and limits on attempts start anew.
   bool checkpointed = false;
   // Encoded Signature (signature.h) of what it took and made, kept when the job is over; empty: it
@@ -72,6 +75,8 @@ inline constexpr std::uint32_t kMostStops = 5;
 
 // Precondition: not terminal, or waiting to run again after it was canceled.
 [[nodiscard]] Job cancel(Job job, WallTime now);
+// The workflow file has it no more. One that has completed stays as it is.
+[[nodiscard]] Job remove(Job job, WallTime now);
 // As if no attempt had counted yet. Precondition: terminal, pending_failed or delayed.
 [[nodiscard]] Job retry(Job job);
 // Its failure stands. Precondition: pending_failed.

@@ -39,9 +39,10 @@ struct WorkerInfo {
   std::string boot_id;
   std::string pid_namespace;
   std::vector<std::uint64_t> above;  // its parent, that one's, … when it began; empty: not known
-  std::string user;        // uid and user namespace: whose processes its jobs are; empty: not known
-  std::string allocation;  // Slurm job id ("1234", "1234_7"); empty without one
-  std::string cluster;     // of which Slurm the id is; empty: not known, so the id means nothing
+  std::string user;  // uid and user namespace: whose processes its jobs are; empty: not known
+  // Slurm job id ("1234", "1234_7"), or that of the launcher's batch system; empty without one.
+  std::string allocation;
+  std::string cluster;  // of which Slurm the id is; empty: not known, so it means nothing to Slurm
   WallTime allocation_start{};  // as Slurm says it; a requeued one has another; 0: not known
   std::string node;             // Slurm's name of this node, as in its lists; empty: not known
   // After which that Slurm gives up a node, as this worker knows it: it pauses its jobs by it
@@ -54,14 +55,16 @@ struct WorkerInfo {
   bool also_unlabelled = true;     // though it has labels, it serves jobs that ask for none
   bool any_binding = false;        // it serves every scheduler and label (`torc run`)
   bool ignores_resources = false;  // it counts jobs and nothing else (--max-parallel-jobs)
-  std::string output_dir;          // where it keeps its jobs' output; empty: in the store
+  // The number of its allocation in the ledger (allocation.h); 0: it was not submitted for it.
+  std::uint32_t ledger_entry = 0;
+  std::string output_dir;  // where it keeps its jobs' output; empty: in the store
   std::uint32_t cpus = 0;
   std::uint32_t gpus = 0;
   ByteCount memory;
   Resources more = no_resources();  // of the kinds that came later
   WallTime registered_at{};
   WallTime ends_at{};                       // end of its walltime; 0: none, or not known
-  bool end_is_told = false;                 // by Slurm: else it is assumed, or there is none
+  bool end_is_told = false;                 // by Slurm, or nobody would tell it: else it is assumed
   std::chrono::seconds lease_ttl{300};      // as asked for; among many workers leases are longer
   std::chrono::seconds lease_heartbeat{0};  // as asked for; 0: as heartbeat_interval() has it
   WallTime claims_from{};         // when its first claim is due, see turn_to_claim() of pace.h
@@ -88,7 +91,20 @@ struct Worker {
   std::uint64_t finished = 0;  // jobs that it brought to an end; those to run again do not count
   std::chrono::seconds ttl{};  // the silence that it may keep, as of its newest commit
   bool barred = false;         // by bar_worker()
+  std::uint64_t acting = 0;    // actions that it runs
+  bool in_gang = false;        // it is part of a job of several nodes
+  bool reserved = false;       // its node is kept for one that waits, as it was told
+  // Of its attempts that have ended; 0 also where nobody asks for it, see Lease.
+  std::uint64_t used_core_ms = 0;
 };
+
+// Whether both are of one run of one allocation. Who did not know at its begin when that began
+// learns it later.
+[[nodiscard]] inline bool are_of_one_allocation(const WorkerInfo& a, const WorkerInfo& b) {
+  const bool one_run = a.allocation_start == b.allocation_start ||
+                       a.allocation_start.count() == 0 || b.allocation_start.count() == 0;
+  return a.allocation == b.allocation && a.cluster == b.cluster && one_run;
+}
 
 // How much there is to do, and among how many. O(1).
 struct WorkflowLoad {

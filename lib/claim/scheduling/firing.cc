@@ -3,15 +3,30 @@
 #include <algorithm>
 #include <set>
 
+#include "lib/claim/scheduling/allocation_book.h"
+
 namespace torc::claim {
 namespace {
 
 constexpr WorkerEpoch kNobody{};
 
+// The run of an action that asked for allocations: it has ended with that.
+ActionRun asked_for(std::uint32_t nth, WorkerEpoch worker, WallTime now) {
+  ActionRun run;
+  run.state = RunState::ended;
+  run.nth = nth;
+  run.worker = worker;
+  run.outcome.cause = EndCause::exited;
+  run.outcome.exit_code = 0;
+  run.outcome.started_at = run.outcome.ended_at = now;
+  return run;
+}
+
 }  // namespace
 
 void write_actions(Transaction& tx, const Plan& plan) {
   if (plan.actions.empty()) return;
+  State state(tx);
   std::set<std::uint32_t> waiting;  // for jobs
   for (const DependencySet& set : plan.dependencies) {
     if (set.action != 0) waiting.insert(set.action);
@@ -21,12 +36,18 @@ void write_actions(Transaction& tx, const Plan& plan) {
   for (std::uint32_t n = 1; n <= plan.actions.size(); ++n) {
     const Action& action = plan.actions[n - 1];
     tx.put(action_key(n), encode(action));
-    if (action.trigger == Trigger::workflow_start) ++tally.gates;
+    if (action.trigger == Trigger::workflow_start && !action.schedule) ++tally.gates;
     if (action.trigger == Trigger::workflow_complete) ++tally.armed;
     const bool of_jobs =
         action.trigger == Trigger::jobs_ready || action.trigger == Trigger::jobs_complete;
     const bool now = action.trigger == Trigger::workflow_start || (of_jobs && !waiting.contains(n));
     if (!now) continue;
+    if (action.schedule) {
+      want_for_action(tx, state, n, *action.schedule, {});
+      tx.put(run_key(n, kNobody), encode(asked_for(1, kNobody, {})));
+      ++tally.ended;
+      continue;
+    }
     ActionRun run;
     run.state = RunState::due;
     run.nth = 1;
@@ -102,6 +123,12 @@ void Firing::set_off(std::uint32_t number, const Action& action, ActionRun run) 
   if (action.trigger == Trigger::workflow_complete) {
     --t.armed;
     if (action.persistent) ++t.spent;
+  }
+  if (action.schedule) {
+    want_for_action(tx_, state_, number, *action.schedule, now_);
+    has_asked_ = true;
+    ++t.ended;
+    return put(number, kNobody, asked_for(run.nth + 1, kNobody, now_));
   }
   ActionRun next;
   next.state = RunState::due;
@@ -203,7 +230,15 @@ std::vector<ActionGrant> Firing::take(const ActionWish& wish, bool finished, Lea
       if (!one) break;
       const bool wanted = (wish.worker_start && one->trigger == Trigger::worker_start) ||
                           (wish.worker_complete && one->trigger == Trigger::worker_complete);
-      if (wanted && run_of(n, worker_).nth == 0) grants.push_back(grant(n, worker_, lease));
+      if (!wanted || run_of(n, worker_).nth != 0) continue;
+      if (!one->schedule) {
+        grants.push_back(grant(n, worker_, lease));
+        continue;
+      }
+      want_for_action(tx_, state_, n, *one->schedule, now_);
+      has_asked_ = true;
+      ++numbers().ended;
+      put(n, worker_, asked_for(1, worker_, now_));
     }
   }
   if (!wish.due) return grants;

@@ -41,6 +41,8 @@ class Firing {
   [[nodiscard]] std::vector<ActionGrant> take(const ActionWish& wish, bool finished, Lease& lease);
   // Jobs were granted: the workflow goes on, and may come to an end once more.
   void went_on();
+  // It has asked for allocations, which nobody else is told of.
+  [[nodiscard]] bool has_asked() const { return has_asked_; }
   [[nodiscard]] ActionTally tally();
   // Writes the counters and forgets them: fire() reads and writes them by itself.
   void store();
@@ -65,6 +67,7 @@ class Firing {
   State& state_;
   WorkerEpoch worker_;
   WallTime now_;
+  bool has_asked_ = false;
   std::optional<ActionTally> tally_;
   ActionTally stored_;
 };

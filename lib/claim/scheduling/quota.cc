@@ -136,6 +136,9 @@ void Quota::store() {
 
 void Quota::change_class(WorkerEpoch worker, std::uint32_t alternative, std::uint32_t from,
                          std::uint32_t to) {
+  // Also where no class had limits before this transaction.
+  for (const LimitShare& one : job_class(from).limits) slots_.give_back(one);
+  for (const LimitShare& one : job_class(to).limits) slots_.take(one);
   if (!has(rule::kBudget)) return;
   const std::uint32_t cpus = cpus_of(worker);
   budget_account_.end(job_class(from).need_of(alternative), cpus, nullptr);

@@ -88,7 +88,14 @@ TEST(GangRecord, a_worker_keeps_its_group_and_the_name_of_its_node) {
   info.group = "g";
   const auto read = decode_worker(encode_worker(info, WorkerStatus::registered, Lease{}, {}));
   EXPECT_EQ(read->info.group, "g");
+  EXPECT_EQ(read->info.ledger_entry, 0U);
   EXPECT_EQ(name_of_node(read->info), "host");
+  info.ledger_entry = 7;
+  info.output_dir = "/out";
+  const auto of_ledger = decode_worker(encode_worker(info, WorkerStatus::registered, Lease{}, {}));
+  EXPECT_EQ(of_ledger->info.ledger_entry, 7U);
+  EXPECT_EQ(of_ledger->info.group, "g");
+  EXPECT_EQ(of_ledger->info.output_dir, "/out");
   info.node_name = "n1";
   EXPECT_EQ(name_of_node(info), "n1");
 }

@@ -91,6 +91,7 @@ void put_outcome(Value& out, const Outcome& o, WallTime base) {
   if (o.ended_at != WallTime{}) (void)put_time(out, o.ended_at, base);
   out.varint(o.max_rss.value).svarint(std::min(o.cpu_time.count(), kMostCpuTime));
   if (names_a_job(o.cause)) out.varint(torc::raw(o.because));
+  if (o.cause == EndCause::output_missing) out.varint(o.missing_output);
   put_rest(out, o);
 }
 
@@ -111,6 +112,7 @@ bool take_outcome(Decoder& in, Outcome& o, WallTime base) {
   o.max_rss.value = in.varint();
   o.cpu_time = std::chrono::microseconds(in.within(kMostCpuTime));
   if (names_a_job(o.cause)) o.because = JobId{in.varint()};
+  if (o.cause == EndCause::output_missing) o.missing_output = in.u32();
   return o.cause <= kLastEndCause && o.fault <= kLastStartFault && head == head_of(o) &&
          take_rest(in, o);
 }

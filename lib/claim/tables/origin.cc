@@ -20,6 +20,19 @@ Result<std::optional<Origin>> read_origin(const Reader& reader, JobId id) {
   return origin;
 }
 
+Result<std::uint64_t> first_addition(const Reader& reader, std::uint64_t jobs) {
+  const Key key(Table::addition);
+  const auto value = reader.get(key);
+  if (!value) return jobs + 1;
+  const auto additions = decode_additions(*value);
+  if (!additions) {
+    State state(reader);
+    state.damaged(key);
+    TORC_TRY(state.sound());
+  }
+  return additions->count == 0 ? jobs + 1 : additions->first;
+}
+
 std::string encode(const Origin& origin) {
   Encoder out;
   out.varint(origin.jobs.count).varint(raw(origin.parent)).varint(origin.attempt);

@@ -29,6 +29,9 @@ struct Origin {
 // nullopt: it was there from the beginning. Error corrupt: its record cannot be read.
 [[nodiscard]] Result<std::optional<Origin>> read_origin(const Reader& reader, JobId id);
 
+// The first job that was added later; beyond all `jobs` when none was. Error corrupt.
+[[nodiscard]] Result<std::uint64_t> first_addition(const Reader& reader, std::uint64_t jobs);
+
 [[nodiscard]] std::string encode(const Origin& origin);
 [[nodiscard]] std::optional<Origin> decode_origin(std::string_view key, std::string_view value);
 

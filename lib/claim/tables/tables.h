@@ -23,7 +23,11 @@
 namespace torc::claim {
 
 enum class Table : char {
-  action = 'a',      // + number, immutable; by itself: how many there are, by what they are
+  action = 'a',           // + number, immutable; by itself: how many there are, by what they are
+  allocation = 'p',       // + number from 1; by itself: the book of them (allocation_record.h)
+  live_allocation = 'i',  // + number of an allocation that has not ended; empty
+  left_node = 'y',        // + hash of a node's name: a worker left it, since it can run no jobs
+  scheduler = 'c',        // + number from 1, as the workflow file has them
   addition = 'A',    // + first job that was added; by itself: how many additions, and the first job
   countdown = 'B',   // + barrier: what it still waits for; absent: everything
   job_class = 'C',   // + class number
@@ -56,16 +60,18 @@ enum class Table : char {
   lease = 'V',         // + epoch, live workers only
   worker = 'W',        // + epoch
   expense = 'X',       // one key, where there is a budget
-  barrier = 'b',       // + barrier, immutable
+  barrier = 'b',       // + barrier
   inquiry = 'q',       // one key: who asks the batch system, what it said; absent: nobody has
   edition = 'e',       // one key: number of the commit that changed recipes last; absent: none
+  removed = 'z',       // + job that the workflow file has no more; empty
+  retired = 'Z',       // + job: its result that counts no more, and may again
   handler = 'h',       // + number from 1, immutable
   slots = 'l',         // + number of a limit: how many are taken; absent: none
-  settings = 's',      // one key, immutable
+  settings = 's',      // one key
   learned_time = 't',  // + first job of a template, + alternative from 1 on: how long its jobs ran;
                        // absent: none has ended
   ephemeral = 'u',     // + job that makes it, or 0 + name of user data; empty
-  workflow = 'w'       // one key, immutable
+  workflow = 'w'       // one key
 };
 
 // A key on the stack.
@@ -309,6 +315,9 @@ struct Lease {
   std::optional<NodePlace> node;       // as it is listed in Table::node; none: it is not
   std::optional<GangName> gang;        // that it is part of
   bool reserved = false;               // it was told so (Answer::reserved)
+  // Core-milliseconds of its attempts that have ended; none: nobody asks, it is of no allocation of
+  // the ledger.
+  std::optional<std::uint64_t> used_core_ms;
 };
 [[nodiscard]] std::string encode(const Lease& lease);
 [[nodiscard]] std::optional<Lease> decode_lease(std::string_view value);

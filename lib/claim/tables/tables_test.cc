@@ -37,7 +37,8 @@ Job any_job() {
   if (job.claim != 0) job.worker = WorkerEpoch{*rc::gen::arbitrary<std::uint64_t>()};
   job.claimed_at = any_time();
   Outcome& o = job.outcome;
-  o.cause = static_cast<EndCause>(*rc::gen::inRange(0, 11));
+  o.cause = static_cast<EndCause>(*rc::gen::inRange(0, static_cast<int>(kLastEndCause) + 1));
+  if (o.cause == EndCause::output_missing) o.missing_output = *rc::gen::arbitrary<std::uint32_t>();
   o.exit_code = *rc::gen::arbitrary<int>();
   o.signal = *rc::gen::arbitrary<int>();
   o.os_errno = *rc::gen::arbitrary<int>();
@@ -68,8 +69,10 @@ RC_GTEST_PROP(Tables, a_lease_is_read_back_as_it_was_written, ()) {
   lease.barred = *rc::gen::arbitrary<bool>();
   lease.has_bell = *rc::gen::arbitrary<bool>();
   lease.idle = lease.has_bell && *rc::gen::arbitrary<bool>();
+  if (*rc::gen::arbitrary<bool>()) lease.used_core_ms = *rc::gen::arbitrary<std::uint64_t>();
   const auto back = decode_lease(encode(lease));
   RC_ASSERT(back.has_value());
+  RC_ASSERT(back->used_core_ms == lease.used_core_ms);
   RC_ASSERT(back->held == lease.held);
   RC_ASSERT(back->ending == lease.ending);
   RC_ASSERT(back->barred == lease.barred);

@@ -66,11 +66,13 @@ constexpr unsigned kIdle = 4;
 constexpr unsigned kListed = 8;
 constexpr unsigned kInGang = 16;
 constexpr unsigned kReserved = 32;
+constexpr unsigned kCounts = 64;
+constexpr unsigned kAllBits = 127;
 
 unsigned bits_of(const Lease& lease) {
   return (lease.barred ? kBarred : 0U) | (lease.has_bell ? kHasBell : 0U) |
          (lease.idle ? kIdle : 0U) | (lease.node ? kListed : 0U) | (lease.gang ? kInGang : 0U) |
-         (lease.reserved ? kReserved : 0U);
+         (lease.reserved ? kReserved : 0U) | (lease.used_core_ms ? kCounts : 0U);
 }
 
 }  // namespace
@@ -81,6 +83,7 @@ std::string encode(const Lease& lease) {
   out.svarint(in_reach(lease.ttl).count()).u8(static_cast<std::uint8_t>(bits_of(lease)));
   if (lease.node) out.be64(lease.node->group).varint(lease.node->free_at);
   if (lease.gang) out.varint(lease.gang->job).varint(lease.gang->claim);
+  if (lease.used_core_ms) out.varint(*lease.used_core_ms);
   put_ids(out, lease.held);
   if (!lease.ending.empty() || !lease.actions.empty()) put_ids(out, lease.ending);
   if (!lease.actions.empty()) put_ids(out, lease.actions);
@@ -95,7 +98,7 @@ std::optional<Lease> decode_lease(std::string_view value) {
   lease.finished = in.varint();
   lease.ttl = in.seconds();
   const std::uint8_t is = in.u8();
-  if (is > (kBarred | kHasBell | kIdle | kListed | kInGang | kReserved)) return std::nullopt;
+  if (is > kAllBits) return std::nullopt;
   lease.barred = (is & kBarred) != 0;
   lease.has_bell = (is & kHasBell) != 0;
   lease.idle = (is & kIdle) != 0;
@@ -112,6 +115,7 @@ std::optional<Lease> decode_lease(std::string_view value) {
     lease.gang->job = in.varint();
     lease.gang->claim = in.varint();
   }
+  if ((is & kCounts) != 0) lease.used_core_ms = in.varint();
   if (!take_ids(in, kMaxJobs, lease.held)) return std::nullopt;
   if (!in.at_end() && !take_ids(in, kMaxJobs, lease.ending)) return std::nullopt;
   if (!in.at_end() && !take_ids(in, UINT32_MAX, lease.actions)) return std::nullopt;
@@ -135,10 +139,11 @@ std::string encode_worker(const WorkerInfo& info, WorkerStatus status, const Lea
              (info.own_heartbeat_file ? 4U : 0U) + (info.bell ? 8U : 0U) +
              (info.node.empty() ? 0U : 16U) + (info.end_is_told ? 32U : 0U) +
              (info.node_timeout.count() > 0 ? 64U : 0U) + (info.group.empty() ? 0U : 128U) +
-             (info.also_unlabelled ? 0U : 256U));
+             (info.also_unlabelled ? 0U : 256U) + (info.ledger_entry == 0 ? 0U : 512U));
   if (!info.node.empty()) out.text(info.node);
   if (info.node_timeout.count() > 0) out.svarint(in_reach(info.node_timeout).count());
   if (!info.group.empty()) out.text(info.group).text(info.node_name);
+  if (info.ledger_entry != 0) out.varint(info.ledger_entry);
   out.text(info.output_dir);
   out.varint(info.cpus).varint(info.gpus).varint(info.memory.value);
   out.svarint(in_reach(info.registered_at).count()).svarint(in_reach(info.ends_at).count());
@@ -186,6 +191,7 @@ std::optional<Worker> decode_worker(std::string_view value) {
     info.group = in.text();
     info.node_name = in.text();
   }
+  if ((serves & 512U) != 0) info.ledger_entry = in.u32();
   info.output_dir = in.text();
   info.cpus = in.u32();
   info.gpus = in.u32();

@@ -43,6 +43,7 @@ class Session {
 
   Result<Answer> run() {
     for (const Finished& f : request_.finishes) finish(f);
+    retries_.teach();
     for (const Started& s : request_.starts) start(s);
     for (const ClaimToken& t : request_.returns) give_back(t);
     if (has_gangs_) hear_of_gang();
@@ -99,17 +100,20 @@ class Session {
     if (!answer_.grants.empty() && answer_.grants.front().alone) wish.due = false;
     if (lease_.gang) wish.due = false;
     answer_.actions = firing_.take(wish, finished, lease_);
+    if (firing_.has_asked()) answer_.to_be_known = true;
     answer_.workflow.actions = firing_.tally();
     firing_.store();
   }
 
   void finish(const Finished& event) {
+    const std::uint64_t id = raw(event.token.job);
+    if (lease_.used_core_ms) count_use(id, event);
     if (conclude_revoked(event.token, &event.outcome)) return;
     bool over = false;
     const bool counts = apply(event.token, [&](const Job& job) {
       Decision decision = claim::finish(job, request_.worker, event);
       if (const Job* after = std::get_if<Job>(&decision)) {
-        Job next = retries_.after_end(raw(event.token.job), *after, event.recovered, request_.now);
+        Job next = retries_.after_end(raw(event.token.job), *after, event, request_.now);
         over = is_over(next.state);
         return Decision(std::move(next));
       }
@@ -117,6 +121,20 @@ class Session {
     });
     if (counts && over && !event.signature.empty())
       tx_.put(Key(Table::signature, raw(event.token.job)), event.signature);
+  }
+  // An attempt that it had ended; for the ledger of allocations.
+  void count_use(std::uint64_t id, const Finished& event) {
+    const bool has_it = std::ranges::binary_search(lease_.held, id) ||
+                        std::ranges::binary_search(lease_.ending, id);
+    const auto job = has_it ? ledger_.state().job(id) : std::nullopt;
+    if (!job || token_of(event.token.job, *job) != event.token) return;
+    const auto rank = ledger_.state().rank_of(id);
+    if (!rank) return;
+    const JobClass its = ledger_.state().job_class(rank->job_class);
+    const Rate rate = rate_of(its.need_of(job->alternative), 0);
+    const auto core = cost(rate, time_of(event.outcome)).core.count();
+    std::uint64_t& used = *lease_.used_core_ms;
+    used += std::min(static_cast<std::uint64_t>(core), UINT64_MAX - used);
   }
   void start(const Started& event) {
     (void)apply(event.token,

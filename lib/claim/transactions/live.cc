@@ -152,7 +152,8 @@ Result<Change> retry_jobs(Transaction& tx, JobRanges jobs) {
   return Visit(tx).run(jobs, [](const Job& job) -> std::optional<Job> {
     const bool over = is_over(job.state) && job.state != JobState::completed;
     const bool waits = job.state == JobState::delayed;
-    if ((!over && !waits) || is_passed_over(job) || job.revoked == Revoked::ending_then_again)
+    if ((!over && !waits) || is_passed_over(job) || is_removed(job) ||
+        job.revoked == Revoked::ending_then_again)
       return std::nullopt;
     return retry(job);
   });

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/rules/lease.h"
 #include "lib/claim/rules/transition.h"
@@ -9,11 +11,22 @@
 #include "lib/claim/scheduling/ledger.h"
 #include "lib/claim/scheduling/node_list.h"
 #include "lib/claim/scheduling/retry.h"
+#include "lib/claim/tables/allocation_record.h"
 #include "lib/claim/tables/tables.h"
 #include "lib/claim/transactions/gang_words.h"
 
 namespace torc::claim {
 namespace {
+
+// For people: a record that cannot be read keeps nobody from leaving.
+void note_use(Transaction& tx, std::uint32_t number, std::uint64_t core_ms) {
+  const Key key = allocation_key(number);
+  const auto value = tx.get(key);
+  auto allocation = value ? decode_allocation(*value) : std::nullopt;
+  if (!allocation) return;
+  allocation->used_core_ms += std::min(core_ms, UINT64_MAX - allocation->used_core_ms);
+  tx.put(key, encode(*allocation));
+}
 
 // Takes the worker off the list of the live workers and keeps its last words.
 void end_registration(Ledger& ledger, WorkerEpoch epoch, WorkerStatus status, const Lease& lease,
@@ -25,6 +38,8 @@ void end_registration(Ledger& ledger, WorkerEpoch epoch, WorkerStatus status, co
   --ledger.tally().live_workers;
   auto worker = ledger.state().worker(epoch);
   if (!worker) return ledger.state().damaged(key);
+  if (lease.used_core_ms.value_or(0) > 0)
+    note_use(ledger.tx(), worker->info.ledger_entry, *lease.used_core_ms);
   worker->info.bell.reset();
   ledger.tx().put(key, encode_worker(worker->info, status, lease, now));
   const Key at_host = host_key(worker->info.host, epoch);
@@ -85,6 +100,7 @@ Result<WorkerEpoch> register_worker(Transaction& tx, WorkerInfo info) {
   tx.put(host_key(info.host, epoch), {});
   tx.put(Key(Table::worker, raw(epoch)),
          encode_worker(info, WorkerStatus::registered, Lease{}, {}));
+  if (info.ledger_entry != 0) lease.used_core_ms = 0;
   lease.has_bell = lease.idle = info.bell.has_value();  // it has had no job yet
   if (lease.idle) tx.put(Key(Table::idle, raw(epoch)), {});
   if ((ledger.tally().rules & rule::kGangs) != 0 && !info.group.empty())
@@ -151,6 +167,7 @@ Result<bool> expire_worker(Transaction& tx, WorkerEpoch worker, std::uint64_t ob
     of_a_member.prime = is_suspect(job) ? id : 0;
     return std::optional(retries.after_loss(id, job, of_a_member));
   });
+  retries.teach();
   conclude_revoked(ledger, *lease, worker);
   drop_runs(tx, ledger.state(), worker, *lease, {why, charge, now});
   end_registration(ledger, worker, WorkerStatus::expired, *lease, now);

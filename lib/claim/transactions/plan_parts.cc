@@ -134,10 +134,6 @@ Result<CheckedPlan> check_plan(const Plan& plan, std::uint64_t first, std::uint6
               sorted_bounds(members_of(plan, barriers), checked.jobs, Overlap::forbidden));
   TORC_ASSIGN(checked.upstream,
               sorted_bounds(upstream_of(plan, barriers), checked.jobs, Overlap::across_barriers));
-  if (!checked.members.empty() && checked.members.front().first < first) {
-    return bad_plan(fmt::format("job {} exists already and cannot be made to wait",
-                                checked.members.front().first));
-  }
   return checked;
 }
 

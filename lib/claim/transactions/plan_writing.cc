@@ -9,6 +9,7 @@
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/scheduling/firing.h"
 #include "lib/claim/scheduling/ready_queue.h"
+#include "lib/claim/tables/allocation_record.h"
 #include "lib/claim/tables/state.h"
 #include "lib/claim/tables/tables.h"
 #include "lib/claim/transactions/plan_parts.h"
@@ -27,6 +28,12 @@ void write_quota(Transaction& tx, const Plan& plan) {
 
 Result<void> write_plan(Transaction& tx, const Plan& plan) {
   TORC_ASSIGN(const CheckedPlan checked, check_plan(plan, 1, 0));
+  for (const Action& action : plan.actions) {
+    const std::uint32_t of = action.schedule ? action.schedule->scheduler : 1;
+    if (action.schedule && (of == 0 || of > plan.schedulers.size()))
+      return bad_plan(fmt::format("an action asks for allocations of scheduler {} of {}", of,
+                                  plan.schedulers.size()));
+  }
   tx.put(Key(Table::workflow), encode(WorkflowRecord{plan.sort, plan.max_failures, plan.name}));
   tx.put(Key(Table::settings), plan.settings);
   for (std::size_t i = 0; i < plan.classes.size(); ++i) {
@@ -42,6 +49,8 @@ Result<void> write_plan(Transaction& tx, const Plan& plan) {
     tx.put(Key(Table::upstream, run.first), encode(run));
   });
   write_quota(tx, plan);
+  for (std::size_t i = 0; i < plan.schedulers.size(); ++i)
+    tx.put(scheduler_key(static_cast<std::uint32_t>(i + 1)), encode(plan.schedulers[i]));
   write_actions(tx, plan);
   Tally tally;
   State state(tx);
@@ -64,6 +73,76 @@ Result<void> replace_recipe(Transaction& tx, JobId first, std::string_view recip
   tx.put(Key(Table::job_template, raw(first)), encode(*t));
   tx.put(Key(Table::edition), Value().varint(tx.sequence()));
   return {};
+}
+
+namespace {
+
+Result<void> replace_budget(Transaction& tx, State& state, const Usage& most) {
+  Tally tally = state.tally();
+  const Key key(Table::expense);
+  const auto value = tx.get(key);
+  if (most == Usage{}) {
+    tx.erase(key);
+    tally.rules &= static_cast<std::uint8_t>(~rule::kBudget);
+    tx.put(Key(Table::tally), encode(tally));
+    return {};
+  }
+  Expense expense{most, {}, {}};
+  if (value) {
+    const auto known = decode_expense(*value);
+    if (!known) state.damaged(key);
+    if (known) expense = *known;
+    expense.most = most;
+  } else if (tally.of(JobState::claimed) + tally.of(JobState::running) + tally.ending > 0) {
+    return Error{ErrorKind::busy, "a budget cannot begin while jobs run that it does not count",
+                 "wait until they have ended (`torc hold --all`), then say it again"};
+  }
+  tx.put(key, encode(expense));
+  tally.rules |= rule::kBudget;
+  tx.put(Key(Table::tally), encode(tally));
+  return {};
+}
+
+// The heads of the queues are put in another order.
+void replace_rules(Transaction& tx, State& state, const WorkflowTerms& terms) {
+  Tally tally = state.tally();
+  if (terms.pending_failed) {
+    tally.rules = static_cast<std::uint8_t>(*terms.pending_failed
+                                                ? tally.rules | rule::kPendingFailed
+                                                : tally.rules & ~unsigned{rule::kPendingFailed});
+  }
+  if (terms.sort && tally.ordered) {
+    forget_order(tx);
+    tally.ordered = can_be_ordered(*terms.sort, tally.rules);
+    if (tally.ordered) order_heads(tx, state, *terms.sort);
+  }
+  tx.put(Key(Table::tally), encode(tally));
+}
+
+}  // namespace
+
+Result<void> replace_terms(Transaction& tx, const WorkflowTerms& terms) {
+  if (terms.settings) tx.put(Key(Table::settings), *terms.settings);
+  tx.put(Key(Table::edition), Value().varint(tx.sequence()));
+  State state(tx);
+  if (terms.max_failures || terms.sort) {
+    const Key key(Table::workflow);
+    const auto value = tx.get(key);
+    const std::string kept(value ? *value : std::string_view());
+    auto record = decode_workflow(kept);
+    if (!record) {
+      state.damaged(key);
+      return state.sound();
+    }
+    if (terms.max_failures) record->max_failures = *terms.max_failures;
+    if (terms.sort) record->sort = *terms.sort;
+    tx.put(key, encode(*record));
+  }
+  if (terms.sort || terms.pending_failed) replace_rules(tx, state, terms);
+  if (terms.budget) TORC_TRY(replace_budget(tx, state, *terms.budget));
+  for (std::size_t i = 0; i < terms.schedulers.size(); ++i)
+    tx.put(scheduler_key(static_cast<std::uint32_t>(i + 1)), encode(terms.schedulers[i]));
+  return state.sound();
 }
 
 }  // namespace torc::claim

@@ -1,7 +1,11 @@
 // How a new workflow comes into the store, and what a new version of its file changes there.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "lib/base/result.h"
 #include "lib/base/units.h"
@@ -16,5 +20,18 @@ Result<void> write_plan(Transaction& tx, const Plan& plan);
 // Gives a template another recipe. Its jobs, their names and what they wait for must stay the same.
 // Error invalid: there is no such template.
 Result<void> replace_recipe(Transaction& tx, JobId first, std::string_view recipe);
+
+// What a new version of the file says of the workflow as a whole; nullopt: as before.
+struct WorkflowTerms {
+  std::optional<std::string> settings;  // as in Plan
+  std::optional<std::uint32_t> max_failures;
+  std::optional<Usage> budget;             // 0: without bound
+  std::vector<Scheduler> schedulers = {};  // all of them, by their numbers; empty: as before
+  std::optional<SortMethod> sort = {};
+  std::optional<bool> pending_failed = {};
+};
+// Marks the edition in any case: whoever compared the workflow with something before has to do so
+// anew. Error busy: there was no budget, and what runs was promised nothing of it.
+Result<void> replace_terms(Transaction& tx, const WorkflowTerms& terms);
 
 }  // namespace torc::claim

@@ -130,7 +130,8 @@ class Reset {
       return;
     }
     if (was == JobState::canceled &&
-        (!is_named(named_, id) || before->revoked == Revoked::ending_then_again)) {
+        (!is_named(named_, id) || before->revoked == Revoked::ending_then_again ||
+         is_removed(*before))) {
       return;
     }
     if (!is_over(was) && !is_live(was)) {  // it waits: whatever it has tried is forgiven
@@ -143,7 +144,13 @@ class Reset {
       if (was != JobState::held) after.state = JobState::ready;
       return ledger_.change(id, *before, after);
     }
-    const Job after = retry(is_live(was) ? cancel(*before, now_) : *before);
+    Job after = retry(is_live(was) ? cancel(*before, now_) : *before);
+    if (ledger_.tx().get(Key(Table::removed, id))) {  // its result counts no more, and it is gone
+      after = *before;
+      after.state = JobState::canceled;
+      after.outcome.cause = EndCause::removed;
+      return ledger_.change(id, *before, after);
+    }
     ledger_.change(id, *before, after);
     change_.note(JobId{id}, *before, after);
     add_to(changed_, id);

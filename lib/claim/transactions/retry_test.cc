@@ -412,5 +412,80 @@ TEST_F(VerifyRetries, counts_and_terms_of_jobs_that_do_not_exist_are_found) {
   expect_wrong("job 2 does not exist");
 }
 
+// Its class, and what a job of it needs.
+ByteCount memory_of(Clocked& c, std::uint64_t id) {
+  State state(c.wf.tx);
+  return state.job_class(state.rank_of(id)->job_class).need.memory;
+}
+
+RetryRule learning() {
+  RetryRule rule = every_code();
+  rule.memory_multiplier = 2;
+  rule.learn = true;
+  return rule;
+}
+
+TEST(Retry, by_a_rule_that_learns_gives_the_others_of_the_template_as_much) {
+  Plan plan = plan_with(learning(), 30);
+  plan.classes.at(0).need.memory = mebibytes(2);
+  plan.templates.push_back(plan.templates.front());
+  plan.templates.back().first = JobId{31};
+  plan.templates.back().count = 5;
+  Clocked c(plan);
+  const auto grants = c.at(kNoon).grants;
+  ASSERT_EQ(grants.size(), 10U);
+  const Answer answer = c.at(kNoon, {Clocked::failed(grants.at(3).token)});
+  EXPECT_EQ(memory_of(c, 4), mebibytes(4)) << "the one that failed";
+  EXPECT_EQ(memory_of(c, 3), mebibytes(2)) << "it runs";
+  for (std::uint64_t id = 11; id <= 30; ++id) EXPECT_EQ(memory_of(c, id), mebibytes(4)) << id;
+  for (std::uint64_t id = 31; id <= 35; ++id)
+    EXPECT_EQ(memory_of(c, id), mebibytes(2)) << id << " is of another template";
+  EXPECT_EQ(answer.grants.size(), 10U) << "what was taught is claimed like all else";
+}
+
+TEST(Retry, by_a_rule_that_does_not_learn_gives_nobody_else_more) {
+  RetryRule rule = learning();
+  rule.learn = false;
+  Plan plan = plan_with(rule, 30);
+  plan.classes.at(0).need.memory = mebibytes(2);
+  Clocked c(plan);
+  c.at(kNoon, {Clocked::failed(c.at(kNoon).grants.at(0).token)});
+  EXPECT_EQ(memory_of(c, 20), mebibytes(2));
+}
+
+TEST(Retry, teaches_a_bounded_number_of_jobs_by_one_failure_and_the_next_by_another) {
+  Plan plan = plan_with(learning(), 5'000);
+  plan.classes.at(0).need.memory = mebibytes(2);
+  Clocked c(plan);
+  const auto grants = c.at(kNoon).grants;
+  c.at(kNoon, {Clocked::failed(grants.at(0).token), Clocked::failed(grants.at(1).token)});
+  EXPECT_EQ(memory_of(c, 1'001), mebibytes(4));
+  EXPECT_EQ(memory_of(c, 1'002), mebibytes(2));
+  std::optional<ClaimToken> untaught;
+  for (int n = 0; n < 200 && !untaught; ++n) {
+    for (const Grant& g : c.at(kNoon).grants) {
+      if (!untaught && raw(g.token.job) > 1'001) untaught = g.token;
+    }
+  }
+  ASSERT_TRUE(untaught.has_value());
+  EXPECT_EQ(memory_of(c, 1'500), mebibytes(2));
+  c.at(kNoon, {Clocked::failed(*untaught)});
+  EXPECT_EQ(memory_of(c, 1'500), mebibytes(4));
+}
+
+TEST(Retry, a_job_that_a_person_has_given_other_terms_keeps_them) {
+  Plan plan = plan_with(learning(), 12);
+  plan.classes.at(0).need.memory = mebibytes(2);
+  Clocked c(plan);
+  const auto grants = c.at(kNoon).grants;
+  Setting setting;
+  setting.needs = {{"cpus", 3}, {"memory", mebibytes(1).value + 1}};
+  const JobRange one = range(11, 1);
+  ASSERT_TRUE(set_jobs(c.wf.tx, {&one, 1}, setting).ok());
+  c.at(kNoon, {Clocked::failed(grants.at(0).token)});
+  EXPECT_EQ(memory_of(c, 11), ByteCount{mebibytes(1).value + 1});
+  EXPECT_EQ(memory_of(c, 12), mebibytes(4));
+}
+
 }  // namespace
 }  // namespace torc::claim

@@ -325,6 +325,8 @@ std::string EntryWriter::recipe(const JobEntry& entry, const Family& family, con
   }
   for (const auto& [key, value] : texts.env) parts.env.emplace_back(key, &value);
   parts.checkpoint_exit_code = entry.checkpoint_exit_code;
+  parts.allow_missing_outputs =
+      entry.allow_missing_outputs.value_or(workflow_.allow_missing_outputs);
   parts.launch = entry.launch;
   parts.stdio = entry.stdio.value_or(workflow_.execution.stdio);
   if (parts.stdio.by_size) parts.stdio.mode = usual_mode_;

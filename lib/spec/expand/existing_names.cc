@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "lib/base/text/quote.h"
@@ -196,12 +197,14 @@ std::optional<std::uint64_t> ExistingFiles::find(std::string_view name) {
 
 void ExistingFiles::find_open(std::string_view text, std::vector<Range>& out) {
   read_sweeps_once();
+  const std::set<std::uint64_t> added(there_.begin(), there_.end());  // found where they stand
   for (Known* known : sweeps_) {
     const FileEntry& entry = known->kept.entry;
     const auto pattern = Pattern::compile(text, entry.parameters);
     if (!pattern || !pattern->has_parameters() || !text.starts_with(known->name.prefix())) continue;
     const std::uint64_t end = known->kept.offset + known->kept.count;
     for (std::uint64_t k = known->kept.offset; k < end; ++k) {
+      if (added.contains(known->kept.first + (k - known->kept.offset))) continue;
       const std::string name = known->name.text(entry.parameters, known->sweep, k);
       if (text == entry.name || pattern->text(entry.parameters, known->sweep, k) == name)
         append(out, local({known, k}));
@@ -211,8 +214,11 @@ void ExistingFiles::find_open(std::string_view text, std::vector<Range>& out) {
 
 void ExistingFiles::match(const re2::RE2& expression, std::vector<Range>& out) {
   std::vector<std::string> singles;
+  // The added ones are matched where they stand.
+  const std::set<std::uint64_t> added(there_.begin(), there_.end());
   each_single(existing_, kind_, [&](const KeptFiles& kept) {
-    if (re2::RE2::PartialMatch(kept.entry.name, expression)) singles.push_back(kept.entry.name);
+    if (!added.contains(kept.first) && re2::RE2::PartialMatch(kept.entry.name, expression))
+      singles.push_back(kept.entry.name);
     return true;
   });
   for (const std::string& name : singles) append(out, *find(name));
@@ -220,6 +226,7 @@ void ExistingFiles::match(const re2::RE2& expression, std::vector<Range>& out) {
   for (Known* known : sweeps_) {
     const std::uint64_t end = known->kept.offset + known->kept.count;
     for (std::uint64_t k = known->kept.offset; k < end; ++k) {
+      if (added.contains(known->kept.first + (k - known->kept.offset))) continue;
       const std::string name = known->name.text(known->kept.entry.parameters, known->sweep, k);
       if (re2::RE2::PartialMatch(name, expression)) append(out, local({known, k}));
     }

@@ -311,10 +311,8 @@ bool Expander::check_size(const UserDataEntry& entry, const ExpandedUserData& on
 }
 
 void Expander::write_actions(const std::vector<std::vector<Range>>& jobs) {
-  for (std::size_t i = 0; i < workflow_.actions.size(); ++i) {
-    if (workflow_.actions[i].kind == Action::Kind::run_commands)
-      expansion_.actions.push_back({i, jobs[i]});
-  }
+  for (std::size_t i = 0; i < workflow_.actions.size(); ++i)
+    expansion_.actions.push_back({i, jobs[i]});
 }
 
 }  // namespace

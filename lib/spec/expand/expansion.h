@@ -57,7 +57,7 @@ struct ExpandedAction {
 struct Expansion {
   std::uint64_t jobs = 0;
   StdioMode mode = StdioMode::separate;  // of jobs for which the file says none
-  std::vector<ExpandedAction> actions;   // of run_commands
+  std::vector<ExpandedAction> actions;
   std::vector<ExpandedEntry> entries;
   std::vector<DependencySet> dependencies;  // afterok
   std::vector<ConditionalSet> conditional;

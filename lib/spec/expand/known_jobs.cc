@@ -87,6 +87,11 @@ class Comparison {
       return Difference{"checkpoint_exit_code", number(there.texts.checkpoint_exit_code),
                         number(here.checkpoint_exit_code)};
     }
+    if (there.texts.allow_missing_outputs != here.allow_missing_outputs) {
+      const auto shown = [](bool allows) { return allows ? "true" : "false"; };
+      return Difference{"allow_missing_outputs", shown(there.texts.allow_missing_outputs),
+                        shown(here.allow_missing_outputs)};
+    }
     if (auto found = other_launch(here.launch, there.texts.launch)) return found;
     if (auto found = rules(addition_.jobs[entry.source], there)) return found;
     return upstream(entry, k, there);

@@ -66,6 +66,37 @@ TEST(Recipe, files_of_the_command_come_first_and_each_path_once) {
   EXPECT_EQ(a.output_files, Paths{"out/x"});
 }
 
+TEST(Recipe, output_files_may_be_missing_where_the_job_says_so_or_the_workflow_does) {
+  Workflow w;
+  w.files = {file("a", "out/a"), file("b", "out/b"), file("c", "out/c")};
+  w.jobs = {job("ja"), job("jb"), job("jc"), job("jd")};
+  w.jobs[0].output_files = {"a"};
+  w.jobs[1].output_files = {"b"};
+  w.jobs[1].allow_missing_outputs = false;
+  w.jobs[2].output_files = {"c"};
+  w.jobs[2].allow_missing_outputs = true;
+  EXPECT_FALSE(recipe_of(w, 0).render(0).allow_missing_outputs);
+  EXPECT_TRUE(recipe_of(w, 2).render(0).allow_missing_outputs);
+  w.allow_missing_outputs = true;
+  EXPECT_TRUE(recipe_of(w, 0).render(0).allow_missing_outputs);
+  EXPECT_FALSE(recipe_of(w, 1).render(0).allow_missing_outputs);
+  EXPECT_FALSE(recipe_of(w, 3).render(0).allow_missing_outputs) << "it has none";
+}
+
+TEST(Recipe, tells_the_files_of_one_job_by_themselves) {
+  Workflow w;
+  w.files = {file("in", "raw"), file("out", "out/x")};
+  w.jobs.push_back(job("a", "run ${files.input.in} > ${files.output.out}"));
+  w.jobs.push_back(job("b"));
+  const Recipe a = recipe_of(w);
+  EXPECT_TRUE(a.takes_files());
+  EXPECT_TRUE(a.makes_files());
+  EXPECT_EQ(a.input_files(0), Paths{"raw"});
+  EXPECT_EQ(a.output_files(0), Paths{"out/x"});
+  EXPECT_FALSE(recipe_of(w, 1).takes_files());
+  EXPECT_FALSE(recipe_of(w, 1).makes_files());
+}
+
 TEST(Recipe, says_how_a_job_is_started_on_its_nodes_where_that_is_unusual) {
   Workflow w;
   w.jobs.push_back(job("a", "run"));
@@ -192,6 +223,8 @@ TEST(RunSettings, come_back_as_they_were_written) {
   s.workers_stay = true;
   s.expiration_buffer = std::chrono::seconds(180);
   s.use_pending_failed = true;
+  s.recoveries = 7;
+  s.allow_missing_outputs = true;
   s.lease = {std::chrono::seconds(60), std::chrono::seconds(10)};
   s.execution.enable_cpu_bind = true;
   s.monitor = {true, std::chrono::seconds(3)};
@@ -208,6 +241,8 @@ TEST(RunSettings, come_back_as_they_were_written) {
   EXPECT_EQ(back->execution.stdio.mode, StdioMode::packed);
   EXPECT_TRUE(back->execution.staggered_start && back->workers_stay && back->use_pending_failed);
   EXPECT_EQ(back->expiration_buffer, std::chrono::seconds(180));
+  EXPECT_EQ(back->recoveries, 7U);
+  EXPECT_TRUE(back->allow_missing_outputs);
   EXPECT_EQ(back->lease.ttl, std::chrono::seconds(60));
   EXPECT_EQ(back->lease.heartbeat, std::chrono::seconds(10));
   EXPECT_FALSE(decode_settings(encode(RunSettings{}))->lease.ttl.has_value());

@@ -14,6 +14,7 @@ constexpr std::int64_t kMaxSeconds = 86'400;
 constexpr std::int64_t kMaxCpus = 65'536;
 constexpr std::int64_t kMaxGpus = 1024;
 constexpr std::int64_t kMaxNodesOfJob = 1'000'000;
+constexpr std::int64_t kMaxAllocations = 10'000;
 
 constexpr Support kIgnored = Support::ignored;
 constexpr Support kPlanned = Support::planned;
@@ -39,10 +40,14 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::workflow, .name = "resource_requirements", .type = Type::maps, .child = Where::resources, .about = "named sets of what a job needs"},
     {.where = Where::workflow, .name = "failure_handlers", .type = Type::maps, .child = Where::failure_handler, .about = "what to do when a job fails"},
     {.where = Where::workflow, .name = "slurm_schedulers", .type = Type::maps, .child = Where::scheduler, .about = "named sets of sbatch options; each gets a batch script"},
+    {.where = Where::workflow, .name = "schedulers", .type = Type::maps, .child = Where::scheduler, .same_as = "slurm_schedulers", .about = "named sets of what is asked of the batch system"},
+    {.where = Where::workflow, .name = "launcher", .type = Type::word, .about = "the batch system that allocations are asked of: slurm, gridengine, pbs, torque, lsf, htcondor, or the file that describes another one, ./our-queue.yaml; slurm"},
     {.where = Where::workflow, .name = "slurm_defaults", .type = Type::options, .about = "long sbatch options for every scheduler"},
     {.where = Where::workflow, .name = "actions", .type = Type::maps, .child = Where::action, .about = "what to do when something happens: submit allocations, run commands"},
     {.where = Where::workflow, .name = "resource_monitor", .type = Type::map, .child = Where::monitor, .about = "how closely jobs are measured"},
     {.where = Where::workflow, .name = "execution_config", .type = Type::map, .child = Where::execution, .about = "how jobs are run and ended"},
+    {.where = Where::workflow, .name = "on_failure", .type = Type::choice, .choices = "leave recover", .about = "recover: what failed for want of memory or time, or for a node or a network, runs again by itself; leave"},
+    {.where = Where::workflow, .name = "max_recoveries", .type = Type::integer, .min = 1, .max = 1000, .about = "how often on_failure recovers one job; 3"},
     {.where = Where::workflow, .name = "use_pending_failed", .type = Type::boolean, .about = "a failed job that no rule of a handler is for waits for a decision: torc retry, or torc cancel; false"},
     {.where = Where::workflow, .name = "compute_node_wait_for_new_jobs_seconds", .type = Type::integer, .min = 0, .max = kMaxInt32, .about = "how long a worker waits for new jobs when the workflow is finished; 0"},
     {.where = Where::workflow, .name = "compute_node_ignore_workflow_completion", .type = Type::boolean, .about = "workers of allocations stay when the workflow is finished, until their time is up; false"},
@@ -55,6 +60,7 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::workflow, .name = "limits", .type = Type::counts, .min = 1, .max = kMaxInt32, .about = "how many jobs of an entry run at a time, by its name as written; or how much there is of what jobs name in their limits"},
     {.where = Where::workflow, .name = "max_parallel", .type = Type::integer, .min = 1, .max = kMaxInt32, .about = "at most so many jobs of the workflow run at a time"},
     {.where = Where::workflow, .name = "learn_runtimes", .type = Type::boolean, .about = "what jobs of an entry have taken counts in place of the runtime that they declare; false"},
+    {.where = Where::workflow, .name = "allow_missing_outputs", .type = Type::boolean, .about = "jobs complete by exit code 0 alone, also where a file of their output_files was not made; false"},
     {.where = Where::workflow, .name = "access_groups", .type = Type::any, .support = kIgnored, .about = "there is no server; who may read the store's directory may see the workflow"},
     {.where = Where::workflow, .name = "enable_ro_crate", .type = Type::any, .support = kIgnored, .about = "`torc export --ro-crate DIR` writes a crate, also while jobs run"},
     {.where = Where::workflow, .name = "compute_node_wait_for_healthy_database_minutes", .type = Type::any, .support = kIgnored, .about = "there is no server to wait for"},
@@ -108,6 +114,7 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::job, .name = "max_parallel", .type = Type::integer, .min = 1, .max = kMaxInt32, .about = "at most so many jobs of this entry run at a time"},
     {.where = Where::job, .name = "crash_limit", .type = Type::integer, .min = 1, .max = 1000, .about = "attempts that may end with the loss of their worker; 5"},
     {.where = Where::job, .name = "checkpoint_exit_code", .type = Type::integer, .min = 1, .max = 255, .about = "of a job that saved its state when it was told to end; it goes on later"},
+    {.where = Where::job, .name = "allow_missing_outputs", .type = Type::boolean, .about = "it completes by exit code 0 alone, also where a file of its output_files was not made; without: as the workflow has it"},
     {.where = Where::job, .name = "launch", .type = Type::choice, .choices = "head all", .about = "where the command of a job of several nodes is started; without: on the head, below Slurm as a step"},
     {.where = Where::job, .name = "launch_end", .type = Type::choice, .choices = "first_failure all", .about = "with launch: all; when one node's command fails the others end, or run on: first_failure"},
     {.where = Where::job, .name = "ntasks_per_node", .type = Type::integer, .min = 1, .max = kMaxCpus, .about = "of a job of several nodes, as its launcher is told; without: num_cpus"},
@@ -171,7 +178,20 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::scheduler, .name = "ntasks_per_node", .type = Type::integer, .min = 1, .max = kMaxCpus},
     {.where = Where::scheduler, .name = "tmp", .type = Type::word, .about = "local disk of a node: 100G"},
     {.where = Where::scheduler, .name = "extra", .type = Type::line, .about = "further sbatch options"},
+    {.where = Where::scheduler, .name = "options", .type = Type::names, .about = "of another launcher than slurm: what each batch script asks of it, a line of options each: -pe smp 2 -l mem_free=8G"},
     {.where = Where::scheduler, .name = "serialize_allocations", .type = Type::boolean, .about = "at most one allocation of it runs"},
+
+    {.where = Where::scheduler, .name = "allocate", .type = Type::map, .child = Where::allocate, .about = "when torc itself asks for allocations of it, and how many; without: only when it is told to"},
+    {.where = Where::scheduler, .name = "submit_from", .type = Type::choice, .choices = "anywhere login", .about = "login: compute nodes may not submit, so only commands on other machines do; anywhere"},
+
+    // When allocations of a scheduler are asked for.
+    {.where = Where::allocate, .name = "min", .type = Type::integer, .min = 0, .max = kMaxAllocations, .about = "allocations that are there as long as anything is left for them; 0"},
+    {.where = Where::allocate, .name = "max", .type = Type::integer, .min = 1, .max = kMaxAllocations, .about = "at most so many at once, queued or running; 16, with serialize_allocations 2"},
+    {.where = Where::allocate, .name = "max_queued", .type = Type::integer, .min = 1, .max = kMaxAllocations, .about = "of these, that wait in the queue; 4, with serialize_allocations 1"},
+    {.where = Where::allocate, .name = "backlog", .type = Type::integer, .min = 0, .max = kMaxAllocations, .about = "of these, that jobs may ask for which are not ready yet, but will be soon; 0"},
+    {.where = Where::allocate, .name = "min_utilization", .type = Type::fraction, .about = "what of its core-hours jobs must be expected to fill, for an allocation to be asked for; 0.5"},
+    {.where = Where::allocate, .name = "workers_idle", .type = Type::duration, .about = "an allocation whose workers have had nothing to do for so long ends; PT5S or more, PT30S"},
+    {.where = Where::allocate, .name = "budget", .type = Type::map, .child = Where::budget, .about = "what all allocations of the scheduler may be granted together"},
 
     // execution_config.
     {.where = Where::execution, .name = "mode", .type = Type::choice, .choices = "direct slurm auto", .about = "slurm: each job is a step of Slurm, made by srun; auto: as direct, but jobs of several nodes are steps"},
@@ -213,14 +233,14 @@ constexpr auto kLanguage = std::to_array<Key>({
 
     // An action.
     {.where = Where::action, .name = "trigger_type", .type = Type::choice, .required = true, .choices = "on_workflow_start on_workflow_complete on_jobs_ready on_jobs_complete on_worker_start on_worker_complete"},
-    {.where = Where::action, .name = "action_type", .type = Type::choice, .required = true, .choices = "run_commands schedule_nodes", .planned = "schedule_nodes", .instead = "submit the batch scripts yourself, with sbatch"},
+    {.where = Where::action, .name = "action_type", .type = Type::choice, .required = true, .choices = "run_commands schedule_nodes"},
     {.where = Where::action, .name = "jobs", .type = Type::names, .about = "of on_jobs_ready and on_jobs_complete: all of them must be"},
     {.where = Where::action, .name = "job_name_regexes", .type = Type::names, .about = "the same, by RE2 expressions"},
     {.where = Where::action, .name = "commands", .type = Type::names, .about = "of run_commands: one after the other, until one fails"},
     {.where = Where::action, .name = "scheduler", .type = Type::word, .about = "of schedule_nodes: a name of slurm_schedulers"},
     {.where = Where::action, .name = "scheduler_type", .type = Type::choice, .choices = "slurm local", .planned = "local", .instead = "start workers yourself, with `torc worker`"},
-    {.where = Where::action, .name = "num_allocations", .type = Type::integer, .min = 1, .max = 10'000, .about = "1"},
-    {.where = Where::action, .name = "start_one_worker_per_node", .type = Type::boolean, .about = "mode direct only; false"},
+    {.where = Where::action, .name = "num_allocations", .type = Type::integer, .min = 1, .max = kMaxAllocations, .about = "1"},
+    {.where = Where::action, .name = "start_one_worker_per_node", .type = Type::boolean, .about = "not in mode slurm; there is one worker a node in any case"},
     {.where = Where::action, .name = "max_parallel_jobs", .type = Type::integer, .min = 1, .max = kMaxInt32, .about = "of each worker, whatever its jobs need"},
     {.where = Where::action, .name = "persistent", .type = Type::boolean, .about = "runs again when its trigger comes true again, after a reset; false"},
 
@@ -229,11 +249,12 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::failure_handler, .name = "rules", .type = Type::maps, .required = true, .child = Where::failure_rule, .about = "the first that matches counts"},
     {.where = Where::failure_rule, .name = "exit_codes", .type = Type::integers, .min = 1, .max = 255, .about = "exit codes that it is for"},
     {.where = Where::failure_rule, .name = "match_all_exit_codes", .type = Type::boolean, .about = "it is for every exit code but 0; false"},
-    {.where = Where::failure_rule, .name = "on", .type = Type::selection, .choices = "oom timeout signal node_death", .about = "causes that it is for"},
+    {.where = Where::failure_rule, .name = "on", .type = Type::selection, .choices = "oom timeout signal node_death output_missing", .about = "causes that it is for"},
     {.where = Where::failure_rule, .name = "recovery_script", .type = Type::text, .about = "run where the job failed; only if it succeeds the job is tried again"},
     {.where = Where::failure_rule, .name = "max_retries", .type = Type::integer, .min = 0, .max = 1000, .about = "3"},
     {.where = Where::failure_rule, .name = "memory_multiplier", .type = Type::decimal, .max = 1000, .about = "of the memory, each time"},
     {.where = Where::failure_rule, .name = "runtime_multiplier", .type = Type::decimal, .max = 1000, .about = "of the runtime, each time"},
+    {.where = Where::failure_rule, .name = "learn", .type = Type::boolean, .about = "jobs of the entry that have not been claimed yet get as much; false"},
     {.where = Where::failure_rule, .name = "backoff", .type = Type::duration, .about = "from the failure to the next attempt; twice as long each time"},
 
     {.where = Where::budget, .name = "core_hours", .type = Type::decimal, .max = kMaxInt32},
@@ -279,6 +300,7 @@ constexpr std::string_view kWithArticle[] = {"the workflow",
                                              "a part of resource_monitor",
                                              "depends",
                                              "a dataset",
+                                             "allocate",
                                              "an addition to a workflow",
                                              "this"};
 constexpr std::string_view kSchemaNames[] = {"workflow",
@@ -299,7 +321,8 @@ constexpr std::string_view kSchemaNames[] = {"workflow",
                                              "resource_monitor",
                                              "resource_monitor_part",
                                              "depends",
-                                             "dataset"};
+                                             "dataset",
+                                             "allocate"};
 
 }  // namespace
 
@@ -349,6 +372,7 @@ std::string_view with_article(Type type) {
     case Type::integers:
       return "a list of whole numbers";
     case Type::decimal:
+    case Type::fraction:
     case Type::gpus:
       return "a number";
     case Type::selection:

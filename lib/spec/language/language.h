@@ -33,6 +33,7 @@ enum class Where : std::uint8_t {
   monitor_part,
   depends,
   dataset,
+  allocate,
   addition,  // to a workflow in a store: some keys of the workflow
   none
 };
@@ -53,6 +54,7 @@ enum class Type : std::uint8_t {
   names,         // one text, or a list of texts, each on one line
   integers,      // list of whole numbers, each within [min, max]
   decimal,       // a number above 0, at most `max`
+  fraction,      // from 0 to 1: 0.5, 50%
   selection,     // one of `choices`, or a list of some
   counts,        // map of names to whole numbers within [min, max]
   shares,        // the same, or one name or a list of names, which is 1 of each

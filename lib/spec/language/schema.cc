@@ -72,6 +72,9 @@ Json values_of(const Key& key) {
       return list_of(integer_of(key));
     case Type::decimal:
       return {{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", key.max}};
+    case Type::fraction:
+      return {{"anyOf", Json::array({Json{{"type", "number"}, {"minimum", 0}, {"maximum", 1}},
+                                     Json{{"type", "string"}, {"pattern", "^[0-9.]+%?$"}}})}};
     case Type::boolean:
       return {{"type", "boolean"}};
     case Type::choice:

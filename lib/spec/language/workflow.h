@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "lib/base/allocate_terms.h"
 #include "lib/base/end_margins.h"
 #include "lib/base/job_terms.h"
 #include "lib/base/resources.h"
@@ -196,7 +197,8 @@ struct JobEntry : Entry {
   std::optional<std::uint32_t> max_parallel;
   std::vector<LimitUse> limits;  // in the order of the file
   std::optional<std::uint32_t> crash_limit;
-  std::int32_t checkpoint_exit_code = 0;  // 0: none
+  std::int32_t checkpoint_exit_code = 0;      // 0: none
+  std::optional<bool> allow_missing_outputs;  // none: as the workflow has it
   Launch launch;
   // That it says its labels by.
   [[nodiscard]] const char* labels_key() const {
@@ -236,8 +238,11 @@ struct SlurmScheduler : Placed {
   std::string qos;
   std::optional<std::uint32_t> ntasks_per_node;
   std::string tmp;
-  std::string extra;  // further sbatch options, one string
+  std::string extra;                 // further sbatch options, one string
+  std::vector<std::string> options;  // of another launcher: lines of its batch script
   bool serialize_allocations = false;
+  std::optional<AllocateTerms> allocate;  // none: torc asks for none by itself
+  bool submit_from_login = false;         // compute nodes may not submit
 };
 
 enum class Trigger : std::uint8_t {
@@ -255,8 +260,11 @@ struct Action : Placed {
   std::vector<std::string> jobs;  // names, as in JobEntry::depends_on
   std::vector<std::string> job_name_regexes;
   std::vector<std::string> commands;
+  // Of schedule_nodes.
   std::string scheduler;
+  std::uint32_t num_allocations = 1;
   bool start_one_worker_per_node = false;
+  std::optional<std::uint32_t> max_parallel_jobs;  // of each worker
   bool persistent = false;
 };
 
@@ -313,6 +321,11 @@ struct ExecutionConfig {
 // A lineage has at most so many iterations unless dynamic_jobs says otherwise.
 constexpr std::uint32_t kMaxIterations = 1000;
 
+// With `on_failure: recover`, unless max_recoveries says otherwise.
+constexpr std::uint32_t kMaxRecoveries = 3;
+
+enum class OnFailure : std::uint8_t { leave, recover };
+
 // What a worker needs of the workflow besides its jobs.
 struct RunSettings {
   std::string name;
@@ -324,6 +337,8 @@ struct RunSettings {
   std::chrono::seconds expiration_buffer{0};    // kept free at the end of an allocation
   bool use_pending_failed = false;
   bool learn_runtimes = false;
+  bool allow_missing_outputs = false;  // of jobs that say nothing of it
+  std::uint32_t recoveries = 0;        // of each job, without a person (on_failure); 0: none
   LeaseConfig lease;
   ResourceMonitor monitor;
   // Of the end of an allocation.
@@ -338,6 +353,9 @@ struct Workflow : RunSettings {
   std::vector<JobEntry> jobs;
   std::vector<FileEntry> files;
   std::vector<ResourceRequirements> resource_requirements;
+  // As written: a name, or the file of a definition (lib/launcher); empty: Slurm's.
+  std::string launcher;
+  Place launcher_place;
   std::vector<SlurmScheduler> slurm_schedulers;
   std::vector<std::pair<std::string, std::string>> slurm_defaults;  // sbatch long option, value
   std::map<std::string, Place> slurm_default_places;                // by option

@@ -119,11 +119,14 @@ class Adviser {
                      entry.labels, entry.labels));
   }
 
-  // Where actions ask for allocations, those of every scheduler must be asked for.
+  // Where actions or terms ask for allocations, those of every scheduler must be asked for.
   void unscheduled() {
     std::set<std::string_view> served;
     for (const Action& action : workflow_.actions) {
       if (action.kind == Action::Kind::schedule_nodes) served.insert(action.scheduler);
+    }
+    for (const SlurmScheduler& s : workflow_.slurm_schedulers) {
+      if (s.allocate) served.insert(s.name);
     }
     if (served.empty()) return;
     std::set<std::string_view> told;
@@ -131,9 +134,10 @@ class Adviser {
       if (entry.scheduler.empty() || served.contains(entry.scheduler)) continue;
       if (!told.insert(entry.scheduler).second) continue;
       warn(workflow_.jobs[entry.source].place_of("scheduler"),
-           fmt::format("no action starts allocations of scheduler {}",
+           fmt::format("nothing asks for allocations of scheduler {}",
                        torc::quoted(entry.scheduler)),
-           "add an action with schedule_nodes for it, or submit its batch script yourself");
+           "give it 'allocate: {}' or an action with schedule_nodes, or submit its batch script "
+           "yourself");
     }
   }
 

@@ -28,10 +28,6 @@ wf.yaml:4:5: error: an action without 'scheduler'
     4 |   - {trigger_type: on_workflow_start, action_type: schedule_nodes}
       |     ^
       = add 'scheduler: …'
-wf.yaml:4:52: note: action_type 'schedule_nodes' is part of the language, but this version cannot run it yet
-    4 |   - {trigger_type: on_workflow_start, action_type: schedule_nodes}
-      |                                                    ^~~~~~~~~~~~~~
-      = 'torc init' refuses it; submit the batch scripts yourself, with sbatch
 wf.yaml:5:5: error: an action without 'commands'
     5 |   - {trigger_type: on_workflow_start, action_type: run_commands, scheduler: big}
       |     ^
@@ -61,10 +57,6 @@ actions:
   - {trigger_type: on_jobs_complete, action_type: run_commands, commands: x, job_name_regexes: ['(']}
 jobs: [{name: prepare, command: b}]
 )", R"(
-wf.yaml:4:48: note: action_type 'schedule_nodes' is part of the language, but this version cannot run it yet
-    4 |   - {trigger_type: on_jobs_ready, action_type: schedule_nodes, scheduler: bgi, jobs: [prepar]}
-      |                                                ^~~~~~~~~~~~~~
-      = 'torc init' refuses it; submit the batch scripts yourself, with sbatch
 wf.yaml:4:75: error: no scheduler is called 'bgi'
     4 |   - {trigger_type: on_jobs_ready, action_type: schedule_nodes, scheduler: bgi, jobs: [prepar]}
       |                                                                           ^~~
@@ -104,10 +96,6 @@ actions:
     start_one_worker_per_node: true
 jobs: [{name: a, command: b}]
 )", R"(
-wf.yaml:6:18: note: action_type 'schedule_nodes' is part of the language, but this version cannot run it yet
-    6 |     action_type: schedule_nodes
-      |                  ^~~~~~~~~~~~~~
-      = 'torc init' refuses it; submit the batch scripts yourself, with sbatch
 wf.yaml:8:32: error: 'start_one_worker_per_node' belongs to mode direct, not to slurm
     8 |     start_one_worker_per_node: true
       |                                ^~~~
@@ -193,7 +181,7 @@ wf.yaml:8:38: error: 'memory_multiplier' cannot be '0'
 wf.yaml:9:15: error: 'on' cannot be 'out_of_memory'
     9 |       - {on: [out_of_memory]}
       |               ^~~~~~~~~~~~~
-      = one of oom, timeout, signal, node_death
+      = one of oom, timeout, signal, node_death, output_missing
 wf.yaml:10:43: error: 'runtime_multiplier' cannot be '2'
    10 |       - {on: timeout, runtime_multiplier: "2", backoff: 30}
       |                                           ^~~

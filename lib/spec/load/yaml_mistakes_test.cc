@@ -12,7 +12,7 @@ TEST_P(YamlMistake, is_shown_at_its_place_with_a_remedy) {
 }
 
 // clang-format off
-const Mistake kYaml[] = {
+const Mistake kYamlMistakes[] = {
     {"a_value_with_a_colon", R"(
 name: w
 jobs:
@@ -259,7 +259,7 @@ wf.yaml:5:7: error: a text with a NUL character
 };
 // clang-format on
 
-INSTANTIATE_TEST_SUITE_P(Spec, YamlMistake, ::testing::ValuesIn(kYaml), mistake_name);
+INSTANTIATE_TEST_SUITE_P(Spec, YamlMistake, ::testing::ValuesIn(kYamlMistakes), mistake_name);
 
 }  // namespace
 }  // namespace torc::spec

@@ -76,6 +76,8 @@ Workflow read_addition(Session& session, const Node& root, ExistingWorkflow& exi
   }
   w.execution = existing.settings().execution;
   w.learn_runtimes = existing.settings().learn_runtimes;
+  w.allow_missing_outputs = existing.settings().allow_missing_outputs;
+  w.recoveries = existing.settings().recoveries;
   w.resource_requirements = read_all<ResourceRequirements>(reader, "resource_requirements",
                                                            Where::resources, read_requirements);
   join(w.resource_requirements, known_resources(existing),

@@ -70,6 +70,10 @@ FailureRule read_rule(const Session& session, const Node& map) {
   rule.max_retries = reader.integer("max_retries", rule.max_retries);
   rule.memory_multiplier = reader.decimal("memory_multiplier", 1);
   rule.runtime_multiplier = reader.decimal("runtime_multiplier", 1);
+  rule.learn = reader.boolean("learn", false);
+  if (rule.learn && rule.memory_multiplier <= 1 && rule.runtime_multiplier <= 1)
+    session.warn(*reader.find("learn"), "'learn' beside no multiplier above 1 changes nothing",
+                 "add memory_multiplier or runtime_multiplier, or remove it");
   if (reader.has("backoff")) {
     const auto backoff = parse_spec_duration(reader.text("backoff"));
     if (backoff.ok()) rule.backoff = *backoff;
@@ -145,6 +149,8 @@ Action read_action(const Session& session, const Node& map) {
   action.job_name_regexes = reader.words("job_name_regexes");
   action.commands = reader.words("commands");
   action.scheduler = reader.text("scheduler");
+  action.num_allocations = reader.integer("num_allocations", action.num_allocations);
+  action.max_parallel_jobs = reader.positive("max_parallel_jobs");
   action.start_one_worker_per_node = reader.boolean("start_one_worker_per_node", false);
   action.persistent = reader.boolean("persistent", false);
   action.place = session.place(map);

@@ -29,6 +29,15 @@ TEST(IdleKeys, a_recovery_script_has_nobody_to_run_it_when_the_worker_is_gone) {
   EXPECT_EQ(of_rules("{on: [node_death, oom], recovery_script: mend}"), "");
 }
 
+TEST(IdleKeys, a_number_of_recoveries_says_nothing_where_nothing_is_recovered) {
+  const std::string jobs = "jobs: [{name: a, command: x}]\n";
+  const std::string idle =
+      "'max_recoveries' changes nothing: nothing is recovered without a person\n";
+  EXPECT_EQ(warnings("max_recoveries: 5\n" + jobs), idle);
+  EXPECT_EQ(warnings("max_recoveries: 5\non_failure: leave\n" + jobs), idle);
+  EXPECT_EQ(warnings("max_recoveries: 5\non_failure: recover\n" + jobs), "");
+}
+
 TEST(IdleKeys, a_rule_behind_one_for_all_exit_codes_is_never_reached) {
   EXPECT_EQ(of_rules("{match_all_exit_codes: true}, {exit_codes: [3]}"),
             "a rule that is never reached: one before it matches all exit codes\n");

@@ -192,6 +192,8 @@ JobEntry read_job(const Session& session, const Node& map) {
   job.limits = read_limit_uses(reader);
   job.crash_limit = reader.positive("crash_limit");
   job.checkpoint_exit_code = reader.integer("checkpoint_exit_code", 0);
+  if (reader.has("allow_missing_outputs"))
+    job.allow_missing_outputs = reader.boolean("allow_missing_outputs", false);
   if (reader.has("launch"))
     job.launch.on = reader.text("launch") == "all" ? LaunchOn::all : LaunchOn::head;
   if (reader.text("launch_end") == "all") job.launch.end = LaunchEnd::all;

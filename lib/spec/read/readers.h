@@ -74,6 +74,9 @@ void read_variables_first(Session& session, const Node& root);
 // and entries; each name defined once; jobs that do not fit into the scheduler that they are bound
 // to; labels that look like slips; launchers within launchers.
 void check_references(const Session& session, const Workflow& workflow);
+
+// What one batch system has and another one has not, by the workflow's launcher.
+void check_launcher_keys(const Session& session, const Workflow& workflow);
 // Warns of keys that are accepted and change nothing where they stand: rules that no end of a job
 // reaches, multipliers of nothing, handlers that no job has. Where a name differs between the jobs
 // of an entry nothing is said of it.

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <string_view>
 
+#include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/base/text/text.h"
 #include "lib/spec/read/readers.h"
@@ -61,6 +63,61 @@ std::string take_gres(std::string& extra) {
   return value;
 }
 
+// `of`: the scheduler, as far as it has been read.
+AllocateTerms read_allocate(const MapReader& of, const Node& map, const SlurmScheduler& s) {
+  const Session& session = of.session();
+  const MapReader reader(session, map, Where::allocate);
+  AllocateTerms terms;
+  // Of a chain there are the link that runs, and the next one.
+  if (s.serialize_allocations) {
+    terms.max = 2;
+    terms.max_queued = 1;
+  }
+  const std::uint32_t usual_max = terms.max;
+  terms.min = reader.integer("min", terms.min);
+  terms.max = reader.integer("max", terms.max);
+  terms.max_queued = reader.integer("max_queued", terms.max_queued);
+  terms.backlog = reader.integer("backlog", terms.backlog);
+  if (reader.has("min_utilization")) {
+    const auto part = parse_thousandths(reader.text("min_utilization"));
+    terms.min_utilization = part.value_or(terms.min_utilization);
+  }
+  if (const Node* idle = reader.find("workers_idle")) {
+    constexpr std::chrono::seconds kShortest{5};
+    const auto duration = parse_spec_duration(session.text(*idle));
+    if (duration.ok()) terms.workers_idle = *duration;
+    if (terms.workers_idle < kShortest)
+      session.error(*idle, "a workers_idle of less than 5 seconds", "write PT5S or more");
+  }
+  if (terms.min > terms.max && !reader.rejected("max")) {
+    session.error(
+        *reader.find("min"),
+        fmt::format("'min' is {}, and 'max' {}", terms.min,
+                    reader.has("max") ? fmt::format("only {}", terms.max)
+                                      : fmt::format("is {} where it is not said", usual_max)),
+        "let 'max' be at least 'min'");
+  }
+  if (s.serialize_allocations && terms.max > usual_max && reader.has("max")) {
+    session.warn(*reader.find("max"),
+                 "with serialize_allocations one allocation runs at a time, and others wait for it",
+                 fmt::format("write max: {}, which is the one that runs and the next", usual_max));
+  }
+  if (const Node* budget_map = reader.find("budget")) {
+    const Budget budget = read_budget(session, *budget_map);
+    terms.budget_core_hours = budget.core_hours.value_or(0);
+    terms.budget_node_hours = budget.node_hours.value_or(0);
+    const auto limit = parse_walltime(s.walltime);
+    const bool is_endless = s.walltime.empty() || (limit.ok() && !limit->has_value());
+    if (is_endless && !of.rejected("walltime")) {
+      session.error(*budget_map,
+                    fmt::format("a budget of allocations, and {} has no limit to its walltime",
+                                s.name.empty() ? "the scheduler" : torc::quoted(s.name)),
+                    "give the scheduler a walltime: what an allocation may use follows from it");
+    }
+  }
+  return terms;
+}
+
 constexpr std::string_view kManaged[] = {"partition", "nodes", "walltime", "time",
                                          "mem",       "gres",  "name",     "job-name"};
 
@@ -109,8 +166,12 @@ SlurmScheduler read_scheduler(const Session& session, const Node& map) {
   s.ntasks_per_node = reader.positive("ntasks_per_node");
   s.tmp = reader.text("tmp");
   s.extra = reader.text("extra");
+  s.options = reader.words("options");
   if (s.gres.empty() && !reader.has("gres")) s.gres = take_gres(s.extra);
   s.serialize_allocations = reader.boolean("serialize_allocations", false);
+  s.submit_from_login = reader.text("submit_from") == "login";
+  if (const Node* map_of_terms = reader.find("allocate"))
+    s.allocate = read_allocate(reader, *map_of_terms, s);
   s.place = reader.name_place();
   s.places = reader.places();
   return s;

@@ -79,6 +79,7 @@ struct Check {
   bool names() const;
   bool integers() const;
   bool decimal() const;
+  bool fraction() const;
   bool selection() const;
   bool counts() const;
   bool gpus() const;
@@ -199,6 +200,14 @@ bool Check::decimal() const {
                fmt::format("write a number above 0, at most {}, without quotes", key.max));
 }
 
+bool Check::fraction() const {
+  if (!scalar()) return false;
+  const std::string text = session.text(value);
+  return parse_thousandths(text).has_value() ||
+         wrong(fmt::format("{} cannot be {}", torc::quoted(name), torc::quoted(text)),
+               "write a number from 0 to 1 with at most three decimals, or a percentage: 0.5, 50%");
+}
+
 bool Check::selection() const {
   if (value.kind == NodeKind::scalar) return choice_of(value);
   return each([&](const Node& item) { return element(item) && choice_of(item); });
@@ -314,6 +323,8 @@ bool check_value(const Session& session, const Key& key, std::string_view name, 
       return check.integers();
     case Type::decimal:
       return check.decimal();
+    case Type::fraction:
+      return check.fraction();
     case Type::selection:
       return check.selection();
     case Type::gpus:

@@ -60,6 +60,17 @@ void read_variables_first(Session& session, const Node& root) {
   if (const Node* map = value_of(root, "variables", NodeKind::map)) read_variables(session, *map);
 }
 
+namespace {
+
+void check_recoveries(const Session& session, const MapReader& reader, const Workflow& w) {
+  const Node* node = reader.find("max_recoveries");
+  if (node == nullptr || w.recoveries > 0 || reader.rejected("on_failure")) return;
+  session.warn(*node, "'max_recoveries' changes nothing: nothing is recovered without a person",
+               "write 'on_failure: recover' beside it, or remove it");
+}
+
+}  // namespace
+
 Workflow read_workflow(Session& session, const Node& root) {
   read_variables_first(session, root);
   const MapReader reader(session, root, Where::workflow);
@@ -71,6 +82,10 @@ Workflow read_workflow(Session& session, const Node& root) {
   if (const Node* node = reader.find("env")) w.env = read_environment(session, *node);
   w.resource_requirements = read_all<ResourceRequirements>(reader, "resource_requirements",
                                                            Where::resources, read_requirements);
+  if (const Node* node = reader.find("launcher")) {
+    w.launcher = reader.text("launcher") == "slurm" ? "" : reader.text("launcher");
+    w.launcher_place = session.place(*node);
+  }
   w.slurm_schedulers =
       read_all<SlurmScheduler>(reader, "slurm_schedulers", Where::scheduler, read_scheduler);
   if (const Node* node = reader.find("slurm_defaults")) read_slurm_defaults(session, *node, w);
@@ -88,11 +103,15 @@ Workflow read_workflow(Session& session, const Node& root) {
   if (const Node* node = reader.find("limits")) w.limits = read_limits(session, *node);
   w.max_parallel = reader.positive("max_parallel");
   w.learn_runtimes = reader.boolean("learn_runtimes", false);
+  w.allow_missing_outputs = reader.boolean("allow_missing_outputs", false);
   w.max_failures = reader.positive("max_failures");
   if (const Node* node = reader.find("dynamic_jobs"))
     w.max_iterations = MapReader(session, *node, Where::dynamic_jobs).positive("max_iterations");
   w.wait_for_new_jobs = reader.seconds("compute_node_wait_for_new_jobs_seconds", {});
   w.workers_stay = reader.boolean("compute_node_ignore_workflow_completion", false);
+  if (reader.choice<OnFailure>("on_failure") == OnFailure::recover)
+    w.recoveries = reader.positive("max_recoveries").value_or(kMaxRecoveries);
+  check_recoveries(session, reader, w);
   w.use_pending_failed = reader.boolean("use_pending_failed", false);
   if (const Node* node = reader.find("compute_node_expiration_buffer_seconds")) {
     w.expiration_buffer = reader.seconds("compute_node_expiration_buffer_seconds", {});
@@ -104,6 +123,7 @@ Workflow read_workflow(Session& session, const Node& root) {
     session.error(*jobs, "'jobs' is empty", "write at least one job");
   }
   if (const Node* node = reader.find("execution_config")) override_stdio(session, *node, w.jobs);
+  check_launcher_keys(session, w);
   check_references(session, w);
   // What is wrong comes first: a handler that seems idle may be the one that was misspelled.
   if (!session.report.has_error()) warn_of_idle_keys(session, w);

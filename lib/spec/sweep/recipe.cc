@@ -22,6 +22,8 @@ constexpr StdioMode kLastStdioMode = StdioMode::packed;
 // recipes of jobs that say nothing of it are those of earlier versions.
 constexpr std::uint8_t kLaunch = 1;
 constexpr std::uint8_t kCommands = 2;  // of alternatives
+constexpr std::uint8_t kMayLackOutputs = 3;
+constexpr std::uint8_t kPart = 0x7f;  // it is for some of the jobs; always the last
 
 void encode(Encoder& out, const Window& window) {
   encode(out, window.parameters, window.mode);
@@ -92,6 +94,7 @@ std::string encode_recipe(const RecipeParts& parts) {
     }
     out.u8(kCommands).text(text.bytes());
   }
+  if (parts.allow_missing_outputs && !parts.files.outputs.empty()) out.u8(kMayLackOutputs).text("");
   return std::move(out).bytes();
 }
 
@@ -199,12 +202,18 @@ struct Recipe::Data {
   std::vector<std::pair<std::string, Pattern>> env;
   Stdio stdio;
   std::int32_t checkpoint_exit_code = 0;
+  bool allow_missing_outputs = false;
   Launch launch;
   std::vector<Pattern> commands;  // of alternatives; empty: that of the job
   Things files, user_data;
+  // Of the combinations: the jobs that it is for. All, unless it is a part.
+  std::uint64_t first = 0;
+  std::uint64_t jobs = 0;
+  std::size_t whole_size = 0;  // bytes of the recipe that this is a part of
 
-  bool decode_from(Decoder& in);
-  bool decode_later(Decoder& in);
+  bool decode_from(std::string_view bytes);
+  bool decode_later(Decoder& in, std::string_view bytes);
+  bool decode_part(std::string_view bytes);
 
   [[nodiscard]] std::string text(const Pattern& pattern, std::uint64_t k) const {
     std::string out;
@@ -216,8 +225,11 @@ struct Recipe::Data {
   void append_with_files(std::string& out, const Pattern& pattern, std::uint64_t k) const;
 };
 
-bool Recipe::Data::decode_from(Decoder& in) {
+bool Recipe::Data::decode_from(std::string_view bytes) {
+  Decoder in(bytes);
   if (in.u8() != kRecipeFormat || !decode_combinations(in, combinations)) return false;
+  jobs = combinations.count;
+  whole_size = bytes.size();
   const std::size_t parameters = combinations.of.parameters.size();
   name = decode_text(in, parameters);
   invocation_script = Pattern::decode(in, parameters, Pattern::FilePieces::allowed);
@@ -230,24 +242,37 @@ bool Recipe::Data::decode_from(Decoder& in) {
   stdio.delete_on_success = in.u8() != 0;
   checkpoint_exit_code = static_cast<std::int32_t>(in.svarint());
   if (stdio.mode > kLastStdioMode) return false;
-  return files.decode_from(in) && user_data.decode_from(in) && decode_later(in) && in.ok() &&
+  return files.decode_from(in) && user_data.decode_from(in) && decode_later(in, bytes) && in.ok() &&
          in.at_end();
 }
 
-bool Recipe::Data::decode_later(Decoder& in) {
+bool Recipe::Data::decode_later(Decoder& in, std::string_view bytes) {
   std::uint8_t before = 0;
   while (in.ok() && !in.at_end()) {
+    const std::size_t begin = bytes.size() - in.rest().size();
     const std::uint8_t kind = in.u8();
     if (kind <= before) return false;
     before = kind;
-    const std::string_view bytes = in.text();
+    const std::string_view text = in.text();
     if (!in.ok()) return false;
-    const bool sound = kind == kLaunch     ? decode_launch(bytes, launch)
-                       : kind == kCommands ? decode_commands(bytes)
-                                           : false;
+    allow_missing_outputs = allow_missing_outputs || kind == kMayLackOutputs;
+    const bool sound = kind == kLaunch           ? decode_launch(text, launch)
+                       : kind == kCommands       ? decode_commands(text)
+                       : kind == kMayLackOutputs ? text.empty()
+                       : kind == kPart           ? decode_part(text)
+                                                 : false;
     if (!sound) return false;
+    if (kind == kPart) whole_size = begin;
   }
   return in.ok();
+}
+
+bool Recipe::Data::decode_part(std::string_view bytes) {
+  Decoder in(bytes);
+  first = in.varint();
+  jobs = in.varint();
+  return in.is_whole() && jobs > 0 && jobs < combinations.count &&
+         first <= combinations.count - jobs;
 }
 
 bool Recipe::Data::decode_commands(std::string_view bytes) {
@@ -292,15 +317,36 @@ void Recipe::Data::append_with_files(std::string& out, const Pattern& pattern,
 }
 
 Result<Recipe> Recipe::decode(std::string_view bytes) {
-  Decoder in(bytes);
   auto data = std::make_shared<Data>();
-  if (!data->decode_from(in)) return damaged();
+  if (!data->decode_from(bytes)) return damaged();
   return Recipe(std::move(data));
 }
 
-RenderedJob Recipe::render(std::uint64_t index) const {
+Result<std::string> part_of_recipe(std::string_view bytes, std::uint64_t from,
+                                   std::uint64_t count) {
+  Recipe::Data data;
+  if (!data.decode_from(bytes)) return damaged();
+  if (count == 0 || count > data.jobs || from > data.jobs - count)
+    return Error{ErrorKind::invalid, "a part of a recipe lies outside of it", ""};
+  Encoder out;
+  std::string part(bytes.substr(0, data.whole_size));
+  if (count == data.combinations.count) return part;
+  Encoder text;
+  text.varint(data.first + from).varint(count);
+  out.u8(kPart).text(text.bytes());
+  return part.append(out.bytes());
+}
+
+Result<RecipePart> part_in(std::string_view bytes) {
+  Recipe::Data data;
+  if (!data.decode_from(bytes)) return damaged();
+  return RecipePart{data.whole_size, data.first, data.jobs, data.whole_size == bytes.size()};
+}
+
+RenderedJob Recipe::render(std::uint64_t index_of_job) const {
   RenderedJob job;
-  job.name = name(index);
+  job.name = name(index_of_job);
+  const std::uint64_t index = data_->first + index_of_job;
   job.command = data_->command_of(data_->command, index);
   for (const Pattern& own : data_->commands)
     job.commands.push_back(own.pieces().empty() ? std::string() : data_->command_of(own, index));
@@ -311,12 +357,13 @@ RenderedJob Recipe::render(std::uint64_t index) const {
   job.output_user_data = data_->user_data.of(data_->user_data.outputs, index);
   job.stdio = data_->stdio;
   job.checkpoint_exit_code = data_->checkpoint_exit_code;
+  job.allow_missing_outputs = data_->allow_missing_outputs;
   job.launch = data_->launch;
   return job;
 }
 
 std::string Recipe::name(std::uint64_t index) const {
-  return data_->text(data_->name, index);
+  return data_->text(data_->name, data_->first + index);
 }
 
 std::string Recipe::entry_name() const {
@@ -334,10 +381,11 @@ std::int32_t Recipe::checkpoint_exit_code() const {
 
 std::optional<std::uint64_t> Recipe::find(std::string_view name) const {
   const Combinations& c = data_->combinations;
-  const auto found =
-      find_combination(data_->name, c.of.parameters, c.of.mode, c.sweep, {c.offset, c.count}, name);
+  const std::uint64_t first = c.offset + data_->first;
+  const auto found = find_combination(data_->name, c.of.parameters, c.of.mode, c.sweep,
+                                      {first, data_->jobs}, name);
   if (!found) return {};
-  return *found - c.offset;
+  return *found - first;
 }
 
 void Recipe::find_open(std::string_view text, std::vector<Range>& out) const {
@@ -345,15 +393,31 @@ void Recipe::find_open(std::string_view text, std::vector<Range>& out) const {
   const auto pattern = Pattern::compile(text, c.of.parameters);
   if (!pattern || !pattern->has_parameters() || !text.starts_with(data_->name.prefix())) return;
   if (is_same(*pattern, data_->name)) {
-    out.push_back({0, c.count});
+    out.push_back({0, data_->jobs});
     return;
   }
   std::string filled;
-  for (std::uint64_t k = 0; k < c.count; ++k) {
+  for (std::uint64_t k = 0; k < data_->jobs; ++k) {
     filled.clear();
-    c.append(filled, *pattern, k);
+    c.append(filled, *pattern, data_->first + k);
     if (filled == name(k)) spec::append(out, k);
   }
+}
+
+bool Recipe::takes_files() const {
+  return !data_->files.inputs.empty();
+}
+
+bool Recipe::makes_files() const {
+  return !data_->files.outputs.empty();
+}
+
+std::vector<std::string> Recipe::input_files(std::uint64_t index) const {
+  return data_->files.of(data_->files.inputs, data_->first + index);
+}
+
+std::vector<std::string> Recipe::output_files(std::uint64_t index) const {
+  return data_->files.of(data_->files.outputs, data_->first + index);
 }
 
 bool Recipe::takes_or_makes() const {
@@ -361,7 +425,7 @@ bool Recipe::takes_or_makes() const {
 }
 
 std::uint64_t Recipe::count() const {
-  return data_->combinations.count;
+  return data_->jobs;
 }
 
 }  // namespace torc::spec

@@ -29,6 +29,7 @@ struct RenderedJob {
   std::vector<std::string> output_user_data;
   Stdio stdio;                            // the job's own, or the workflow's
   std::int32_t checkpoint_exit_code = 0;  // 0: none
+  bool allow_missing_outputs = false;     // that it has: it completes without them
   Launch launch;                          // of a job of several nodes
 
   [[nodiscard]] const std::string& command_by(std::size_t alternative) const {
@@ -36,6 +37,8 @@ struct RenderedJob {
     return own ? commands[alternative] : command;
   }
 };
+
+struct RecipePart;
 
 // A value, cheap to copy; safe to use from several threads.
 class Recipe {
@@ -58,12 +61,37 @@ class Recipe {
   void find_open(std::string_view text, std::vector<Range>& out) const;
   // Whether its jobs have files or user data.
   [[nodiscard]] bool takes_or_makes() const;
+  // The same of files alone, on one side; and those of one job, as render() has them.
+  [[nodiscard]] bool takes_files() const;
+  [[nodiscard]] bool makes_files() const;
+  [[nodiscard]] std::vector<std::string> input_files(std::uint64_t index) const;
+  [[nodiscard]] std::vector<std::string> output_files(std::uint64_t index) const;
 
  private:
+  friend Result<RecipePart> part_in(std::string_view bytes);
+  friend Result<std::string> part_of_recipe(std::string_view bytes, std::uint64_t from,
+                                            std::uint64_t count);
   struct Data;
   explicit Recipe(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
   std::shared_ptr<const Data> data_;
 };
+
+// The recipe, as bytes, for the jobs `from .. from + count - 1` of those that `bytes` is for: its
+// jobs 0 .. count - 1. Of a part of a recipe a part may be made again. Errors: corrupt, of bytes
+// that encode_recipe() did not write; invalid, of jobs that it is not for.
+[[nodiscard]] Result<std::string> part_of_recipe(std::string_view bytes, std::uint64_t from,
+                                                 std::uint64_t count);
+
+// What a recipe is of another one: the first `whole` bytes are those of that.
+struct RecipePart {
+  std::size_t whole = 0;
+  std::uint64_t from = 0;
+  std::uint64_t count = 0;
+  bool is_whole = true;
+  [[nodiscard]] std::uint64_t end() const { return from + count; }
+};
+// Error corrupt: bytes that encode_recipe() did not write.
+[[nodiscard]] Result<RecipePart> part_in(std::string_view bytes);
 
 [[nodiscard]] std::string encode(const RunSettings& settings);
 [[nodiscard]] Result<RunSettings> decode_settings(std::string_view bytes);

@@ -44,6 +44,7 @@ struct RecipeParts {
   std::vector<std::pair<std::string_view, const Pattern*>> env;
   Stdio stdio;
   std::int32_t checkpoint_exit_code = 0;
+  bool allow_missing_outputs = false;  // kept only of jobs that have output files
   Launch launch;
   TakenAndMade files;
   TakenAndMade user_data;

@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "lib/base/codec.h"
+#include "lib/base/number.h"
 #include "lib/spec/sweep/recipe.h"
 
 namespace torc::spec {
@@ -12,6 +13,7 @@ constexpr unsigned kStay = 1;
 constexpr unsigned kPending = 2;
 constexpr unsigned kStaggered = 4;
 constexpr unsigned kLearns = 8;
+constexpr unsigned kLacksOutputs = 16;
 
 constexpr std::uint64_t kLongestInterval = std::uint64_t{1}
                                            << 33;  // seconds; in nanoseconds it fits
@@ -19,6 +21,7 @@ constexpr std::uint64_t kLongestInterval = std::uint64_t{1}
 // What came later stands at the end, each a kind and a text, and only where it says something.
 constexpr std::uint8_t kSrunMpi = 1;
 constexpr std::uint8_t kSrunSignal = 2;
+constexpr std::uint8_t kRecoveries = 3;  // a number, in digits
 
 constexpr unsigned kLimits = 1;
 constexpr unsigned kBinds = 2;
@@ -49,11 +52,13 @@ std::string encode(const RunSettings& settings) {
       .svarint(in_reach(settings.expiration_buffer).count());
   out.u8(static_cast<std::uint8_t>(
       (settings.workers_stay ? kStay : 0) | (settings.use_pending_failed ? kPending : 0) |
-      (e.staggered_start ? kStaggered : 0) | (settings.learn_runtimes ? kLearns : 0)));
+      (e.staggered_start ? kStaggered : 0) | (settings.learn_runtimes ? kLearns : 0) |
+      (settings.allow_missing_outputs ? kLacksOutputs : 0)));
   out.svarint(in_reach(settings.lease.ttl.value_or(std::chrono::seconds(0))).count());
   out.svarint(in_reach(settings.lease.heartbeat.value_or(std::chrono::seconds(0))).count());
   if (!e.srun_mpi.empty()) out.u8(kSrunMpi).text(e.srun_mpi);
   if (!e.srun_termination_signal.empty()) out.u8(kSrunSignal).text(e.srun_termination_signal);
+  if (settings.recoveries > 0) out.u8(kRecoveries).text(std::to_string(settings.recoveries));
   return std::move(out).bytes();
 }
 
@@ -93,14 +98,20 @@ Result<RunSettings> decode_settings(std::string_view bytes) {
   settings.use_pending_failed = (flags & kPending) != 0;
   e.staggered_start = (flags & kStaggered) != 0;
   settings.learn_runtimes = (flags & kLearns) != 0;
+  settings.allow_missing_outputs = (flags & kLacksOutputs) != 0;
   settings.lease.ttl = decode_given_seconds(in);
   settings.lease.heartbeat = decode_given_seconds(in);
   bool known = true;
   for (std::uint8_t before = 0; known && in.ok() && !in.at_end();) {
     const std::uint8_t kind = in.u8();
-    known = kind > before && kind <= kSrunSignal;
+    known = kind > before && kind <= kRecoveries;
     before = kind;
-    (kind == kSrunMpi ? e.srun_mpi : e.srun_termination_signal) = in.text();
+    const std::string text(in.text());
+    if (kind == kSrunMpi) e.srun_mpi = text;
+    if (kind == kSrunSignal) e.srun_termination_signal = text;
+    if (kind != kRecoveries) continue;
+    settings.recoveries = whole_number<std::uint32_t>(text).value_or(0);
+    known = settings.recoveries > 0;
   }
   if (!known || !in.is_whole() || format != kSettingsFormat ||
       mode > static_cast<std::uint8_t>(ExecutionMode::slurm) ||

@@ -101,6 +101,27 @@ std::optional<JoinedEscapes> join_escapes(std::string_view text) {
   return joined;
 }
 
+std::string yaml_quoted(std::string_view text) {
+  constexpr char32_t kUnknown = 0xFFFD;
+  std::string quoted = "\"";
+  for (std::size_t i = 0; i < text.size();) {
+    const CodePoint read = decode_utf8(text, i);
+    const char32_t c = read.bytes == 0 ? kUnknown : read.value;
+    i += std::max<std::size_t>(read.bytes, 1);
+    if (c == '"' || c == '\\') quoted += '\\';
+    if (c == '\n') {
+      quoted += "\\n";
+    } else if (c >= ' ' && c < 0x7F) {
+      quoted += static_cast<char>(c);
+    } else if (c <= 0xFFFF) {
+      quoted += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(c));
+    } else {
+      quoted += fmt::format("\\U{:08x}", static_cast<std::uint32_t>(c));
+    }
+  }
+  return quoted + '"';
+}
+
 bool check_bytes(const Source& source, Report& report, std::string_view blanks) {
   const std::string_view text = source.text();
   if (text.size() > kMaxSpecBytes) {

@@ -35,6 +35,10 @@ struct JoinedEscapes {
 // None: there is nothing to join, or the text does not look like JSON.
 [[nodiscard]] std::optional<JoinedEscapes> join_escapes(std::string_view text);
 
+// The text in double quotes, in ASCII and on one line, such that YAML reads it back. A byte that is
+// no UTF-8 becomes U+FFFD.
+[[nodiscard]] std::string yaml_quoted(std::string_view text);
+
 // The first tab used for indentation in the lines of [from, to], if any.
 [[nodiscard]] std::optional<std::size_t> indenting_tab(const Source& source, std::size_t from,
                                                        std::size_t to);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "lib/base/text/utf8.h"
+#include "lib/spec/yaml/yaml_text.h"
 
 namespace torc::spec {
 namespace {
@@ -163,6 +164,16 @@ TEST(YamlTree, a_quote_that_is_never_closed_is_named_at_its_start) {
             std::string::npos);
   EXPECT_NE(Reading("a: \"x\\\"\nb: 1\n").shown().find("f:1:4: error: this \" is never closed"),
             std::string::npos);
+}
+
+TEST(YamlText, in_quotes_is_read_as_it_was) {
+  std::string text = "a \"b\" \\ 'c' #: {}\n\t\x01\x7f \u0085\u00e9\u2028\U0001f600";
+  const std::string quoted = yaml_quoted(text);
+  for (const char c : quoted) EXPECT_TRUE(c >= ' ' && c < 0x7f) << quoted;
+  Reading read("a: " + quoted + "\n");
+  EXPECT_EQ(read.at("a").text, text) << read.shown();
+  EXPECT_EQ(yaml_quoted("a\xff"), "\"a\\ufffd\"");
+  EXPECT_EQ(yaml_quoted(""), "\"\"");
 }
 
 }  // namespace

@@ -77,6 +77,8 @@ Blame blame_for(const exec::Ended& ended, const StartPaths& paths, std::string_v
         return has_lost_its_mount(path, mounted_before, mounted_now);
       }))
     return Blame::unknown;
+  if (ended.failed_at == exec::StartStep::directory && (error == ENOENT || error == ENOTDIR))
+    return Blame::workflow;
   if (error == ENOSPC || error == EDQUOT || error == EROFS) return Blame::node;
   return ended.failed_at == exec::StartStep::execute ? Blame::job : Blame::node;
 }

@@ -35,8 +35,8 @@ TEST(BlameForAStart, of_a_mount_that_answers_with_errors_is_unknown_whatever_cou
 TEST(BlameForAStart, a_directory_is_missing_only_while_its_mount_is_there) {
   const auto missing = not_started(exec::StartStep::directory, ENOENT);
   EXPECT_EQ(blame_for(missing, {"/scratch/a"}, kWithScratch, kRoot), Blame::unknown);
-  EXPECT_EQ(blame_for(missing, {"/scratch/a"}, kWithScratch, kWithScratch), Blame::node);
-  EXPECT_EQ(blame_for(missing, {"/home/a"}, kWithScratch, kRoot), Blame::node);
+  EXPECT_EQ(blame_for(missing, {"/scratch/a"}, kWithScratch, kWithScratch), Blame::workflow);
+  EXPECT_EQ(blame_for(missing, {"/home/a"}, kWithScratch, kRoot), Blame::workflow);
 }
 
 TEST(BlameForAStart, a_program_is_missing_only_while_its_mount_is_there) {
@@ -58,7 +58,7 @@ TEST(BlameForAStart, symbolic_links_lead_to_the_mount_that_is_gone) {
   std::filesystem::create_directory_symlink("/scratch", name + "/runs");
   const auto missing = not_started(exec::StartStep::directory, ENOENT);
   EXPECT_EQ(blame_for(missing, {name + "/runs/run1/x"}, kWithScratch, kRoot), Blame::unknown);
-  EXPECT_EQ(blame_for(missing, {name + "/home/run1/x"}, kWithScratch, kRoot), Blame::node);
+  EXPECT_EQ(blame_for(missing, {name + "/home/run1/x"}, kWithScratch, kRoot), Blame::workflow);
   std::filesystem::remove_all(name);
 }
 

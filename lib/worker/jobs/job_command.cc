@@ -126,10 +126,11 @@ std::vector<std::string> worker_tags(const std::string& workflow_id, claim::Work
 }
 
 JobPreparer::JobPreparer(Path store, const std::string& workflow_id,
-                         workflow::WorkflowSettings settings, Path output_dir, char** environment,
-                         const exec::Machine& machine, claim::WorkerEpoch self)
+                         workflow::WorkflowSettings settings, Path directory, Path output_dir,
+                         char** environment, const exec::Machine& machine, claim::WorkerEpoch self)
     : store_(std::move(store)),
       settings_(std::move(settings)),
+      directory_(std::move(directory)),
       output_dir_(std::move(output_dir)),
       workflow_id_(workflow_id),
       machine_(machine) {
@@ -220,7 +221,7 @@ exec::Command JobPreparer::plain_command(std::string line) const {
   command.line = std::move(line);
   command.common_env = base_env_;
   if (in_slurm_) command.env = slurm::overlap_variables();
-  command.directory = settings_.directory;
+  command.directory = directory_;
   command.termination_signal = settings_.run.execution.termination_signal;
   command.termination_lead = settings_.run.execution.sigterm_lead;
   return command;
@@ -284,6 +285,7 @@ std::optional<PreparedJob> JobPreparer::prepare(workflow::RecipeBook& book,
   PreparedJob prepared;
   prepared.grant = grant;
   prepared.need = job_class.need_of(grant.alternative);
+  prepared.has_alternatives = job_class.alternatives() > 1;
   prepared.name = job.name;
   prepared.stdio = job.stdio;
   prepared.checkpoint_exit_code = job.checkpoint_exit_code;
@@ -305,6 +307,7 @@ std::optional<PreparedJob> JobPreparer::prepare(workflow::RecipeBook& book,
   }
   prepared.declared.inputs = std::move(job.input_files);
   prepared.declared.outputs = std::move(job.output_files);
+  prepared.declared.may_lack_outputs = job.allow_missing_outputs;
   for (const std::string& name : job.input_user_data) {
     const auto datum = claim::read_user_datum(reader, name);
     const bool there = datum.ok() && datum->has_value();

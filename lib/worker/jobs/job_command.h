@@ -50,7 +50,8 @@ struct OutputFiles {
 struct JobFiles {
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;
-  claim::Signature seen;  // its inputs when the job starts, its outputs when it ends
+  bool may_lack_outputs = false;  // it completes by its exit code alone
+  claim::Signature seen;          // its inputs when the job starts, its outputs when it ends
   [[nodiscard]] bool any() const {
     return !inputs.empty() || !outputs.empty() || !seen.user_data.empty();
   }
@@ -67,6 +68,7 @@ struct PreparedJob {
   std::shared_ptr<const claim::Handler> handler;  // what to do when it fails; null: nothing
   claim::RetryCounts retries;
   ByteCount memory_ceiling;       // what its handler may give it at most
+  bool has_alternatives = false;  // of what it needs
   int checkpoint_exit_code = 0;   // 0: none
   std::uint32_t crash_limit = 0;  // of a grant that runs alone: workers that it may take with it
   JobFiles declared;              // seen: user data only
@@ -89,9 +91,9 @@ struct PreparedJob {
 // hands out, whose GPUs each job is told of when it starts.
 class JobPreparer {
  public:
-  // `self`: 0 for a worker that is none yet.
+  // `directory`: where jobs run. `self`: 0 for a worker that is none yet.
   JobPreparer(Path store, const std::string& workflow_id, workflow::WorkflowSettings settings,
-              Path output_dir, char** environment, const exec::Machine& machine,
+              Path directory, Path output_dir, char** environment, const exec::Machine& machine,
               claim::WorkerEpoch self = {});
 
   // nullopt: the job's recipe cannot be read (a damaged store).
@@ -106,6 +108,7 @@ class JobPreparer {
   // A command of the workflow that is no job's: its environment, directory and way of ending.
   [[nodiscard]] exec::Command plain_command(std::string line) const;
   [[nodiscard]] const workflow::WorkflowSettings& settings() const { return settings_; }
+  [[nodiscard]] const Path& directory() const { return directory_; }
   [[nodiscard]] const Path& output_dir() const { return output_dir_; }
   [[nodiscard]] exec::OutputRoot output_root(mode_t umask) const {
     return worker::output_root(store_, output_dir_, umask);
@@ -120,6 +123,7 @@ class JobPreparer {
 
   Path store_;
   workflow::WorkflowSettings settings_;
+  Path directory_;
   Path output_dir_;
   std::shared_ptr<const std::vector<std::string>> base_env_;  // of actions
   std::shared_ptr<const std::vector<std::string>> jobs_env_;  // without what tells of all GPUs

@@ -1,6 +1,7 @@
 // What travels with a claimed job through the state machine, which does not look at it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "lib/worker/jobs/job_command.h"
@@ -12,7 +13,9 @@ namespace torc::worker {
 struct Load {
   PreparedJob job;
   HeldOutput output;
-  std::string label;  // of whoever wants to hear of its end
+  bool may_be_recovered = false;  // should it fail; what its output says then counts
+  std::string label;              // of whoever wants to hear of its end
+  std::uint32_t slot = 0;         // WorkerSetup::numbers_slots; 0: none
 };
 
 // The job as the state machine has it.

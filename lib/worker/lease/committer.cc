@@ -107,6 +107,16 @@ void Committer::ask() {
   signal_fd(request_fd_);
 }
 
+void Committer::look_at_allocation() {
+  asked_of_allocation_ = true;
+  signal_fd(request_fd_);
+}
+
+std::optional<event::AllocationSeen> Committer::take_allocation() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(allocation_, std::nullopt);
+}
+
 std::optional<Error> Committer::take_no_answer() {
   const std::lock_guard lock(mutex_);
   if (std::exchange(answered_, false)) asking_ = false;
@@ -188,6 +198,7 @@ void Committer::serve() {
     }
     const bool by_itself = may_ask();
     if (asked_.exchange(false) || by_itself) renew_paused();
+    if (asked_of_allocation_.exchange(false)) see_allocation();
     if (fds[answer].revents != 0) side_.keeper().answered();
     for (std::size_t i = answer + 1; i < fds.size(); ++i) {
       if (fds[i].revents != 0) lose(side_.neighbour_died(fds[i].fd));
@@ -267,6 +278,15 @@ void Committer::renew_paused() {
     const std::lock_guard lock(mutex_);
     answered_ = true;
     if (reply.error) (ends ? lost_ : no_answer_) = std::move(reply.error);
+  }
+  notify();
+}
+
+void Committer::see_allocation() {
+  const event::AllocationSeen seen{side_.look_at_allocation()};
+  {
+    const std::lock_guard lock(mutex_);
+    allocation_ = seen;
   }
   notify();
 }

@@ -19,6 +19,7 @@
 #include "lib/store/engine/store.h"
 #include "lib/worker/jobs/job_command.h"
 #include "lib/worker/lease/store_side.h"
+#include "lib/worker/machine/event.h"
 #include "lib/workflow/context/context.h"
 
 namespace torc::worker {
@@ -50,6 +51,11 @@ class Committer {
   // that was begun before the pause says nothing.
   void ask();
   [[nodiscard]] bool asking() const { return asking_; }
+  // Looks at what the workers of its allocation have to do. fd() is readable when it has.
+  void look_at_allocation();
+  // Of the look that was asked for; nullopt: not yet. One without a use: it came to nothing.
+  std::optional<event::AllocationSeen> take_allocation();
+
   // The main thread starts a command, or has done so. It waits for the new process to execute its
   // program, which is stopped with all others in a pause; then this thread asks by itself. Of each
   // start only until the lease stands again once: one that hangs must not keep it for ever.
@@ -90,6 +96,7 @@ class Committer {
   void serve();
   bool process(claim::Exchange exchange);
   void renew_paused();
+  void see_allocation();
   [[nodiscard]] bool may_ask() const;
   void tick();
   void lose(std::optional<Error> why);
@@ -111,7 +118,7 @@ class Committer {
   bool waits_for_gang_ = false;   // this thread
   std::uint64_t renewed_in_ = 0;  // this thread: the start in which it renewed the lease by itself
 
-  std::mutex mutex_;  // guards the next eight
+  std::mutex mutex_;  // guards the next nine
   bool answered_ = false;
   std::optional<Error> no_answer_;
   std::optional<claim::Exchange> request_;
@@ -120,9 +127,11 @@ class Committer {
   std::vector<claim::ClaimToken> revoked_;
   std::optional<StoreSide::Orders::Gang> gang_;
   std::optional<WallTime> moved_end_;
+  std::optional<event::AllocationSeen> allocation_;
 
   std::atomic<bool> stopping_{false};
   std::atomic<bool> asked_{false};
+  std::atomic<bool> asked_of_allocation_{false};
   std::atomic<std::uint64_t> start_{0};  // the number of the one under way; 0: none
   std::atomic<bool> changed_{false};
   std::atomic<std::uint64_t> expected_{0};

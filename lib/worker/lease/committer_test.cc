@@ -11,7 +11,7 @@ TEST_F(LeaseKeeperTest, a_committer_that_has_no_descriptor_to_be_called_by_does_
   if (kSanitized) GTEST_SKIP() << "the check of an object's class needs the descriptors of a pipe";
   const auto info = on("n1", self_process_.pid, self_process_.start);
   const auto self = join(info);
-  const JobPreparer preparer(store_, "id", {}, directory_ / "out", environ, {}, self);
+  const JobPreparer preparer(store_, "id", {}, directory_, directory_ / "out", environ, {}, self);
   exec::WatchedLease lease;
   for (const int left : {0, 1, 2}) {
     const auto committer = [&] {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/claim/queries/allocations.h"
 #include "lib/claim/queries/gangs.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/transactions/asking.h"
@@ -61,6 +62,8 @@ LeaseKeeper::LeaseKeeper(store::World world, store::Store& store, claim::WorkerE
       own_heartbeats_(claim::heartbeat_place(claim::Worker{self, info_})),
       processes_(std::move(processes)),
       slurm_(world_, store_, self_, info_, std::move(inquiry), slurm),
+      passes_(world_, store_, self_, slurm.start_pass,
+              static_cast<double>(world_.entropy.next() >> 11) * 0x1p-53),
       node_timeout_(slurm.node_timeout),
       next_tick_(world_.clock.boot_now()),
       fenced_at_(registered + claim::fencing_limit(info_.lease_ttl)),
@@ -132,9 +135,11 @@ Result<void> LeaseKeeper::tick(BootTime last_commit, Heartbeat heartbeat_now) {
   if (heartbeat_written) renewed(now, around.load.workers);
   live_workers_ = around.load.workers;
   slurm_.saw(around.inquiry, asked);
+  passes_.saw(around.passes, around.has_allocations, asked);
   // What cannot be read or ended of one keeps no other that is dead from being found.
   watch_neighbours(around.neighbours);
   Result<void> watched = observe(around.successors, asked);
+  passes_.begin(world_.clock.boot_now());
   TORC_TRY(around.others);
   return watched;
 }
@@ -179,6 +184,10 @@ Result<LeaseKeeper::Surroundings> LeaseKeeper::look_around() {
     TORC_ASSIGN(const auto self, claim::find_worker(reader, self_));
     alive = self && self->status == claim::WorkerStatus::registered && !self->barred;
     around.inquiry = claim::read_inquiry(reader);
+    // What cannot be read of the ledger takes nothing from the lease.
+    const auto ledger = claim::read_pass_state(reader);
+    around.has_allocations = ledger.ok() && ledger->has_work;
+    around.passes = ledger.ok() ? ledger->passes : 0;
     around.others = look_at_others(reader, watched, around);
     return {};
   }));
@@ -361,6 +370,11 @@ Path LeaseKeeper::heartbeat_file(const claim::Worker& worker) const {
 Result<std::optional<store::Heartbeat>> LeaseKeeper::read_heartbeat(const claim::Worker& worker) {
   return store::read_heartbeat(world_, store_.state_directory(), claim::heartbeat_place(worker),
                                store::heartbeat_caches(facts_.kind));
+}
+
+std::optional<std::uint64_t> LeaseKeeper::heartbeats_of(const claim::Worker& worker) {
+  const auto heartbeat = read_heartbeat(worker);
+  return heartbeat.ok() && *heartbeat ? std::optional((*heartbeat)->counter) : std::nullopt;
 }
 
 // Nothing counts any more that `worker` says, unless it renewed since it was read.

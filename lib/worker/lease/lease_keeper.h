@@ -20,6 +20,7 @@
 #include "lib/worker/bell/ringer.h"
 #include "lib/worker/lease/allocation_inquiry.h"
 #include "lib/worker/lease/node_processes.h"
+#include "lib/worker/lease/pass_turn.h"
 #include "lib/worker/lease/slurm_side.h"
 #include "lib/worker/lease/slurm_terms.h"
 #include "lib/workflow/context/context.h"
@@ -68,6 +69,9 @@ class LeaseKeeper {
   // By when this worker's jobs must have ended, once, when Slurm has moved that.
   [[nodiscard]] std::optional<WallTime> take_moved_end() { return slurm_.take_moved_end(); }
 
+  // The counter of its heartbeats, as it is now; nothing: none can be read.
+  [[nodiscard]] std::optional<std::uint64_t> heartbeats_of(const claim::Worker& worker);
+
   // Rings idle workers for the jobs of those whose leases it ends. It outlives this.
   void ring_by(Ringer* ringer) { ringer_ = ringer; }
   // Workers of this user on this node: a descriptor each that becomes readable when the process is
@@ -89,7 +93,9 @@ class LeaseKeeper {
     std::vector<claim::Worker> neighbours;  // of this node
     std::vector<claim::Worker> successors;
     claim::Inquiry inquiry;
-    Result<void> others;  // whether all of them could be read
+    std::uint64_t passes = 0;      // over the ledger of allocations
+    bool has_allocations = false;  // there is something to see to in it
+    Result<void> others;           // whether all of them could be read
   };
   // By what was said, not by the number of workers: it has grown for others only when it was said
   // to them.
@@ -126,6 +132,7 @@ class LeaseKeeper {
   store::HeartbeatPlace own_heartbeats_;
   std::unique_ptr<NodeProcesses> processes_;
   SlurmSide slurm_;
+  PassTurn passes_;
   std::chrono::seconds node_timeout_;
   BootTime next_tick_{};
   BootTime next_heartbeat_{};

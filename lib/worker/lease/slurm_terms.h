@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 
 #include "lib/base/end_margins.h"
 
@@ -15,6 +16,8 @@ struct SlurmTerms {
   // The end of its time is what Slurm answered to this worker, not what its variables tell since
   // the allocation began: then nothing that others heard before is newer.
   bool end_was_asked = false;
+  // Starts a pass over the ledger of allocations (pass_turn.h); empty: this worker makes none.
+  std::function<void()> start_pass = {};
 };
 
 }  // namespace torc::worker

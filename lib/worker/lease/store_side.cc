@@ -36,7 +36,8 @@ StoreSide::StoreSide(store::World world, std::unique_ptr<store::Store> store,
       fencing_limit_(claim::fencing_limit(info.lease_ttl)),
       ringer_(datagrams, self, info.boot_id),
       keeper_(world_, *store_, self, std::move(info), registered, std::move(processes),
-              std::move(inquiry), facts, slurm) {
+              std::move(inquiry), facts, slurm),
+      allocation_(self) {
   keeper_.ring_by(&ringer_);
   confirm();
 }
@@ -127,6 +128,19 @@ StoreSide::News StoreSide::tick(bool lives) {
 
 std::optional<Error> StoreSide::neighbour_died(int fd) {
   return loss_in(keeper_.neighbour_died(fd));
+}
+
+std::optional<AllocationUse> StoreSide::look_at_allocation() {
+  std::optional<AllocationUse> use;
+  const Result<void> seen =
+      store_->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+        TORC_ASSIGN(use, allocation_.look(reader));
+        return {};
+      });
+  if (!seen) return std::nullopt;
+  use->others_live = allocation_.others_live(
+      [&](const claim::Worker& worker) { return keeper_.heartbeats_of(worker); });
+  return use;
 }
 
 StoreSide::Orders StoreSide::look_for_orders() {

@@ -15,6 +15,7 @@
 #include "lib/exec/end/watched_lease.h"
 #include "lib/store/engine/store.h"
 #include "lib/worker/bell/ringer.h"
+#include "lib/worker/lease/allocation_watch.h"
 #include "lib/worker/lease/lease_keeper.h"
 #include "lib/worker/lease/slurm_terms.h"
 #include "lib/worker/machine/claimed_job.h"
@@ -78,6 +79,9 @@ class StoreSide {
   News tick(bool lives);
   // A neighbour's process has ended, see LeaseKeeper::neighbour_fds().
   std::optional<Error> neighbour_died(int fd);
+  // What the workers of its allocation have to do, in the newest state. Nothing: it cannot be known
+  // now.
+  [[nodiscard]] std::optional<AllocationUse> look_at_allocation();
   // In what this node knows already; empty where it cannot be read now.
   [[nodiscard]] Orders look_for_orders();
   // What this node knows has a commit that was not there at the last call and is not this worker's.
@@ -112,6 +116,7 @@ class StoreSide {
   std::chrono::nanoseconds fencing_limit_;
   Ringer ringer_;
   LeaseKeeper keeper_;
+  AllocationWatch allocation_;
   BootTime last_commit_{};
   std::uint64_t seen_sequence_ = 0;
   std::optional<claim::Gang> told_;  // of the gang that this worker is part of

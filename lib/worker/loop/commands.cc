@@ -16,6 +16,7 @@
 #include "lib/slurm/step_options.h"
 #include "lib/worker/jobs/blame.h"
 #include "lib/worker/loop/notice_text.h"
+#include "lib/workflow/context/output_look.h"
 #include "lib/workflow/plan/plan_actions.h"
 
 namespace torc::worker {
@@ -41,6 +42,13 @@ class Starting {
 // Of what was told to end nothing is kept, and who told it has no time for its files.
 bool runs_again(const exec::Ended& how, const Load& load) {
   return how.how == exec::Ending::stopped && load.job.grant.stopped + 1 < claim::kMostStops;
+}
+
+void set_variable(std::vector<std::string>& env, const std::string& name,
+                  const std::string& value) {
+  const std::string start = name + "=";
+  std::erase_if(env, [&](const std::string& e) { return e.starts_with(start); });
+  env.push_back(start + value);
 }
 
 // Open to append, with the command as a heading.
@@ -93,9 +101,7 @@ void HostedCommands::stand_still(std::chrono::nanoseconds time) {
 void HostedCommands::put_in_place(PreparedJob& job, const command::StartJob& order) const {
   const WorkerSetup& setup = world_.setup;
   const auto set = [&](const std::string& name, const std::string& value) {
-    const std::string start = name + "=";
-    std::erase_if(job.command.env, [&](const std::string& e) { return e.starts_with(start); });
-    job.command.env.push_back(start + value);
+    set_variable(job.command.env, name, value);
   };
   if (!setup.machine.gpu_variable.empty() && !setup.max_parallel_jobs) {
     const std::string& variable = setup.machine.gpu_variable;
@@ -125,21 +131,26 @@ void HostedCommands::put_in_place(PreparedJob& job, const command::StartJob& ord
 
 void HostedCommands::look_at_inputs(JobFiles& declared) const {
   if (declared.inputs.empty()) return;
-  const workflow::WorkflowSettings& settings = world_.preparer.settings();
+  const JobPreparer& preparer = world_.preparer;
   // What could not be looked at is not told: it makes nothing stale later.
-  auto fingerprints = workflow::fingerprints_of(settings.directory, declared.inputs, settings.sums);
+  auto fingerprints =
+      workflow::fingerprints_of(preparer.directory(), declared.inputs, preparer.settings().sums);
   if (fingerprints) declared.seen.inputs = *std::move(fingerprints);
 }
 
 // Empty for most jobs: they declare nothing, and nothing is kept of them.
-std::string HostedCommands::signature_of(Load& load) const {
+event::OutputsMade HostedCommands::look_at_outputs(Load& load) const {
   JobFiles& declared = load.job.declared;
   if (!declared.any()) return {};
-  const workflow::WorkflowSettings& settings = world_.preparer.settings();
-  auto fingerprints =
-      workflow::fingerprints_of(settings.directory, declared.outputs, settings.sums);
-  if (fingerprints) declared.seen.outputs = *std::move(fingerprints);
-  return claim::encode(declared.seen);
+  const JobPreparer& preparer = world_.preparer;
+  workflow::OutputLook look =
+      workflow::look_at_outputs(preparer.directory(), declared.outputs, preparer.settings().sums);
+  if (look.seen) declared.seen.outputs = *std::move(look.seen);
+  event::OutputsMade made{claim::encode(declared.seen)};
+  if (declared.may_lack_outputs) return made;
+  made.missing = look.missing;
+  made.may_come = look.may_come;
+  return made;
 }
 
 void HostedCommands::close_unused(Load& load) {
@@ -187,6 +198,10 @@ event::StartAnswer HostedCommands::start(const command::StartJob& order) {
                       job.name, order.gang->gang.members.size()));
   }
   look_at_inputs(job.declared);
+  if (world_.setup.numbers_slots) {
+    load.slot = runs_.free_slot();
+    set_variable(job.command.env, "TORC_JOB_SLOT", std::to_string(load.slot));
+  }
   load.output = output_.open(job);
   Result<exec::RunId> id = [&] {
     const Starting now(world_.committer);
@@ -402,8 +417,16 @@ std::optional<event::Ended> HostedCommands::ended(const exec::Ended& told) {
   if (how.how == exec::Ending::not_started && run.kind == HostedRun::Kind::job && is_step)
     event.fault = fault_of(how, run.load->job.command);
   if (!lost_ && run.load != nullptr && !runs_again(how, *run.load))
-    event.signature = signature_of(*run.load);
+    event.outputs = look_at_outputs(*run.load);
+  // Of others nothing is missing: nobody says that they are done.
+  if (run.kind != HostedRun::Kind::job || how.exit_code != 0) event.outputs.missing = 0;
+  if (!lost_ && run.kind == HostedRun::Kind::job && run.load->may_be_recovered)
+    event.said = signs_.said_by(how, *run.load, world_.preparer.output_root(world_.context.umask));
   return event;
+}
+
+event::OutputsSeen HostedCommands::look(const command::LookAtOutputs& order) const {
+  return {order.run, look_at_outputs(*order.load)};
 }
 
 void HostedCommands::kill_all() {

@@ -13,6 +13,7 @@
 #include "lib/worker/jobs/output_keeper.h"
 #include "lib/worker/jobs/series_keeper.h"
 #include "lib/worker/lease/committer.h"
+#include "lib/worker/loop/output_signs.h"
 #include "lib/worker/loop/runs.h"
 #include "lib/worker/loop/worker.h"
 #include "lib/worker/machine/command.h"
@@ -48,6 +49,7 @@ class HostedCommands {
   void kill(Run run);
   void forget(Run run);
   void close_output(Run run, bool completed);
+  [[nodiscard]] event::OutputsSeen look(const command::LookAtOutputs& order) const;
   // The lease is lost: everything is ended, and its output left as it is.
   void kill_all();
   // A recovery script has failed: what it could not print itself.
@@ -76,7 +78,7 @@ class HostedCommands {
                                                    const exec::Command& command) const;
   void put_in_place(PreparedJob& job, const command::StartJob& order) const;
   void look_at_inputs(JobFiles& declared) const;
-  [[nodiscard]] std::string signature_of(Load& load) const;
+  [[nodiscard]] event::OutputsMade look_at_outputs(Load& load) const;
   [[nodiscard]] exec::Ended judged(const HostedRun& run, const exec::Ended& how) const;
   // As if it had never been opened.
   void close_unused(Load& load);
@@ -86,6 +88,7 @@ class HostedCommands {
   std::optional<WallTime> ends_at_;
   OutputKeeper output_;
   SeriesKeeper series_;
+  OutputSigns signs_;
   Runs runs_;
   bool lost_ = false;  // the lease
 };

@@ -165,12 +165,6 @@ class Allocation {
   [[nodiscard]] const std::vector<std::string>& hosts() const { return hosts_; }
 
  private:
-  static bool is_same(const claim::WorkerInfo& a, const claim::WorkerInfo& b) {
-    // Who did not know at its begin when that was learns it later.
-    const bool one_run = a.allocation_start == b.allocation_start ||
-                         a.allocation_start.count() == 0 || b.allocation_start.count() == 0;
-    return a.allocation == b.allocation && a.cluster == b.cluster && one_run;
-  }
   Result<void> find(const claim::Reader& reader, std::vector<claim::Worker>& found) {
     found.clear();
     TORC_ASSIGN(const auto own, claim::find_worker(reader, self_));
@@ -178,7 +172,7 @@ class Allocation {
     host_ = own->info.host;
     std::set<std::string> came;
     TORC_TRY(claim::scan_workers(reader, false, [&](const claim::Worker& worker) {
-      if (!is_same(worker.info, own->info)) return true;
+      if (!claim::are_of_one_allocation(worker.info, own->info)) return true;
       if (worker.info.registered_at >= since_) came.insert(worker.info.host);
       const bool lives = worker.status == claim::WorkerStatus::registered;
       if (lives && worker.epoch != self_) found.push_back(worker);

@@ -60,11 +60,11 @@ class Losses {
 
 }  // namespace
 
-bool pause_for_signals(nanoseconds time) {
+int pause_for_signals(nanoseconds time) {
   const sigset_t set = worker_signals();
   const timespec limit{static_cast<time_t>(time / 1s), static_cast<long>((time % 1s).count())};
   const int number = sigtimedwait(&set, nullptr, &limit);
-  return number > 0 && number != SIGUSR1;
+  return number > 0 && number != SIGUSR1 ? number : 0;
 }
 
 Result<WorkerSummary> live(Clock& clock, const WorkerEvents& events, const Life& life,
@@ -72,7 +72,7 @@ Result<WorkerSummary> live(Clock& clock, const WorkerEvents& events, const Life&
   Result<WorkerSummary> summary = life(1);
   Losses losses;
   for (int lives = 2;; ++lives) {
-    if (!summary || summary->end != WorkerEnd::lease_lost || summary->interrupted) break;
+    if (!summary || summary->end != WorkerEnd::lease_lost || summary->interrupted_by != 0) break;
     if (summary->failure) break;
     if (losses.add(clock.boot_now())) break;
     nanoseconds wait = kFirstPause;
@@ -83,8 +83,8 @@ Result<WorkerSummary> live(Clock& clock, const WorkerEvents& events, const Life&
         events.notice(fmt::format("the store cannot be used now, trying again for {}: {}",
                                   show_duration(kComeBack), next.error().text()));
       }
-      if (pause(wait)) {
-        summary->interrupted = true;
+      if (const int told = pause(wait); told != 0) {
+        summary->interrupted_by = told;
         return summary;
       }
       wait = std::min(2 * wait, kLastPause);

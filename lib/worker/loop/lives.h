@@ -15,11 +15,11 @@ inline constexpr std::chrono::minutes kComeBack{10};
 
 // Opens the store, registers, works. `life` counts from 1.
 using Life = std::function<Result<WorkerSummary>(int life)>;
-// Lets time pass; true: this process was told to stop meanwhile.
-using Pause = std::function<bool(std::chrono::nanoseconds)>;
+// Lets time pass; the signal that told this process to stop meanwhile, 0: none.
+using Pause = std::function<int(std::chrono::nanoseconds)>;
 
 // Waits for the signals of a worker, which must be blocked.
-[[nodiscard]] bool pause_for_signals(std::chrono::nanoseconds time);
+[[nodiscard]] int pause_for_signals(std::chrono::nanoseconds time);
 
 // This many leases lost within so long end it: a filesystem that hangs again and again is left
 // alone. What was longer ago is forgotten, or a laptop could be suspended only so often.

@@ -1,6 +1,7 @@
 #include "lib/worker/loop/lives.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <cerrno>
 
@@ -29,7 +30,7 @@ class Lives : public testing::Test {
         },
         [&](std::chrono::nanoseconds time) {
           clock_.advance(time);
-          return clock_.boot_now() >= told_to_stop_at_;
+          return clock_.boot_now() >= told_to_stop_at_ ? SIGTERM : 0;
         });
   }
   static WorkerSummary ended(WorkerEnd end) {
@@ -81,14 +82,14 @@ TEST_F(Lives, one_that_was_told_to_stop_waits_no_longer) {
   told_to_stop_at_ = begun_ + 5s;
   const auto end = live_through({ended(WorkerEnd::lease_lost), dead_mount()});
   ASSERT_TRUE(end.ok());
-  EXPECT_TRUE(end->interrupted);
+  EXPECT_EQ(end->interrupted_by, SIGTERM);
   EXPECT_LT(took(), 10s);
 }
 
 // The store could not even be told of its release.
 TEST_F(Lives, one_that_was_told_to_stop_does_not_come_back_whatever_else_fails) {
   WorkerSummary told = ended(WorkerEnd::interrupted);
-  told.interrupted = true;
+  told.interrupted_by = SIGTERM;
   told.failure = os_error(EIO, "cannot write");
   const auto end = live_through({ended(WorkerEnd::lease_lost), told});
   ASSERT_FALSE(end.ok());

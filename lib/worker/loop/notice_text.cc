@@ -37,6 +37,11 @@ std::string show_obstacle(const Notice& n) {
                      std::strerror(n.number));
 }
 
+std::string with(claim::Remedy remedy) {
+  if (remedy == claim::Remedy::raise_memory) return " with more memory";
+  return remedy == claim::Remedy::raise_runtime ? " with more time" : "";
+}
+
 std::string show_ceiling(const Notice& n) {
   if (n.ceiling == claim::Ceiling::memory)
     return fmt::format("'{}' is not tried again: ceiling reached, its memory cannot grow beyond {}",
@@ -108,7 +113,10 @@ std::string show_refused(const claim::Refused& r) {
 
 std::string show_end_of(const Load& load, const claim::Outcome& outcome,
                         const JobPreparer& preparer) {
-  return show_outcome(outcome, load.job.command.line, preparer.settings().directory) +
+  const std::vector<std::string>& files = load.job.declared.outputs;
+  const bool lacks_file = outcome.missing_output > 0 && outcome.missing_output <= files.size();
+  const std::string& named = lacks_file ? files[outcome.missing_output - 1] : load.job.command.line;
+  return show_outcome(outcome, named, preparer.directory()) +
          (outcome.rank == 0 ? "" : fmt::format(", on rank {}", outcome.rank));
 }
 
@@ -152,6 +160,13 @@ std::string show_notice(const Notice& n, const NoticeWorld& world) {
       return fmt::format("'{}' failed ({}) and is tried again{}: retry {} of {}", name_of(n),
                          ended(), n.time.count() > 0 ? " in " + show(n.time) : "", n.count,
                          n.other);
+    case What::recovered:
+      return fmt::format("'{}' failed ({}) and runs again{}{}: recovery {} of {}", name_of(n),
+                         ended(), with(n.remedy), n.time.count() > 0 ? " in " + show(n.time) : "",
+                         n.count, n.other);
+    case What::recoveries_used:
+      return fmt::format("'{}' has been recovered {} time(s), and is not again (max_recoveries)",
+                         name_of(n), n.count);
     case What::ceiling_reached:
       return show_ceiling(n);
     case What::failures_wait:
@@ -208,6 +223,11 @@ std::string show_notice(const Notice& n, const NoticeWorld& world) {
     case What::stays:
       return "nothing is left to do; this worker stays until its time is up or it is told to stop "
              "(compute_node_ignore_workflow_completion)";
+    case What::allocation_unused:
+      return n.flag ? fmt::format("nothing was for this worker for {}", show(n.time))
+                    : fmt::format(
+                          "no worker of this allocation has had anything to do for {}: they leave",
+                          show(n.time));
     case What::awaits_others:
       return show_awaited(n);
     case What::gave_up_results:

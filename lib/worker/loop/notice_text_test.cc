@@ -9,7 +9,7 @@ namespace torc::worker {
 namespace {
 
 std::string text_of(const Notice& notice) {
-  const JobPreparer preparer("/s", "id", {}, "/s/logs", environ, {}, claim::WorkerEpoch{2});
+  const JobPreparer preparer("/s", "id", {}, "/d", "/s/logs", environ, {}, claim::WorkerEpoch{2});
   const std::vector<claim::Action> none;
   return show_notice(notice, {preparer, none});
 }

@@ -25,18 +25,17 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 
-// Whether it was told to end.
-Result<bool> wait_until(BootTime until, const Clock& clock, exec::ProcessHost& host,
-                        int signal_fd) {
+// The signal that told it to end; 0: none.
+Result<int> wait_until(BootTime until, const Clock& clock, exec::ProcessHost& host, int signal_fd) {
   while (clock.boot_now() < until) {
     TORC_ASSIGN(const exec::ProcessHost::Wakeup wakeup, host.wait(until));
     if (wakeup.readable.empty()) continue;
     signalfd_siginfo info{};
     while (read(signal_fd, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-      if (info.ssi_signo != SIGUSR1) return true;
+      if (info.ssi_signo != SIGUSR1) return static_cast<int>(info.ssi_signo);
     }
   }
-  return false;
+  return 0;
 }
 
 claim::WorkerInfo describe(const workflow::Context& context, const WorkerSetup& setup,
@@ -56,6 +55,7 @@ claim::WorkerInfo describe(const workflow::Context& context, const WorkerSetup& 
   info.node_timeout = setup.slurm.node_timeout;
   info.group = setup.group;
   info.node_name = setup.node_name;
+  info.ledger_entry = setup.ledger_entry;
   info.scheduler = setup.scheduler;
   info.labels = setup.labels;
   info.also_unlabelled = setup.also_unlabelled;
@@ -70,7 +70,8 @@ claim::WorkerInfo describe(const workflow::Context& context, const WorkerSetup& 
   info.more.named = exec::named_of(setup.machine);
   info.registered_at = context.clock.wall_now();
   info.ends_at = setup.ends_at.value_or(WallTime{});
-  info.end_is_told = !setup.allocation.empty() && setup.ends_at && !setup.end_is_assumed;
+  const bool is_told = !setup.allocation.empty() && setup.ends_at && !setup.end_is_assumed;
+  info.end_is_told = is_told || setup.is_of_launcher;
   info.lease_ttl = setup.lease_ttl;
   info.lease_heartbeat = setup.lease_heartbeat;
   return info;
@@ -102,16 +103,16 @@ claim::Sharing sharing_of(const store::Store& store) {
   return type.sharing == store::Sharing::shared ? claim::Sharing::shared : claim::Sharing::local;
 }
 
-Result<bool> wait_for_turn(const workflow::Context& context, const WorkerSetup& setup,
-                           exec::ProcessHost& host, int signal_fd, store::Store& store) {
+Result<int> wait_for_turn(const workflow::Context& context, const WorkerSetup& setup,
+                          exec::ProcessHost& host, int signal_fd, store::Store& store) {
   const claim::Sharing sharing = sharing_of(store);
-  if (sharing == claim::Sharing::local) return true;
+  if (sharing == claim::Sharing::local) return 0;
   Entropy& entropy = context.world2.entropy;
   claim::RegistrationDelay registration_delay(sharing, setup.starters);
   for (nanoseconds wait = registration_delay.delay(roll(entropy));;) {
-    TORC_ASSIGN(const bool told_to_end,
+    TORC_ASSIGN(const int told_to_end,
                 wait_until(context.clock.boot_now() + wait, context.clock, host, signal_fd));
-    if (told_to_end) return false;
+    if (told_to_end != 0) return told_to_end;
     claim::WorkflowLoad load;
     std::uint64_t newest = 0;
     TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
@@ -120,7 +121,7 @@ Result<bool> wait_for_turn(const workflow::Context& context, const WorkerSetup& 
       return {};
     }));
     wait = registration_delay.wait(context.clock.boot_now(), newest, load.workers, roll(entropy));
-    if (wait == 0ns) return true;
+    if (wait == 0ns) return 0;
   }
 }
 

@@ -25,10 +25,10 @@ namespace torc::worker {
 // In [0, 1).
 [[nodiscard]] double roll(Entropy& entropy);
 
-// Waits for its turn to register; false: `signal_fd`, which `host` watches, told it to end before
-// that came.
-Result<bool> wait_for_turn(const workflow::Context& context, const WorkerSetup& setup,
-                           exec::ProcessHost& host, int signal_fd, store::Store& store);
+// Waits for its turn to register; 0: it has come. Else the signal by which `signal_fd`, which
+// `host` watches, told it to end before that.
+Result<int> wait_for_turn(const workflow::Context& context, const WorkerSetup& setup,
+                          exec::ProcessHost& host, int signal_fd, store::Store& store);
 
 // Where it will hear of work; null: it looks for that now and then, which `notice` is told where a
 // bell was to be expected.

@@ -40,6 +40,17 @@ class Runs {
     by_id_.erase(static_cast<std::uint64_t>(run.id));
     runs_.erase(Run{run.run});
   }
+  // The smallest one, from 1, that no job has which runs.
+  [[nodiscard]] std::uint32_t free_slot() const {
+    std::vector<bool> taken(runs_.size() + 2);
+    for (const auto& [run, hosted] : runs_) {
+      if (hosted.kind != HostedRun::Kind::job || hosted.ended) continue;
+      if (hosted.load->slot < taken.size()) taken[hosted.load->slot] = true;
+    }
+    std::uint32_t slot = 1;
+    while (taken[slot]) ++slot;
+    return slot;
+  }
   [[nodiscard]] bool empty() const { return runs_.empty(); }
   [[nodiscard]] std::vector<HostedRun> all() const {
     std::vector<HostedRun> out;

@@ -69,7 +69,7 @@ Session::~Session() {
 
 Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
   auto lived = live(std::move(store));
-  if (lived || !state_.summary.interrupted) return lived;
+  if (lived || state_.summary.interrupted_by == 0) return lived;
   state_.summary.end = state_.end.value_or(WorkerEnd::interrupted);
   state_.summary.failure = std::move(lived).error();
   return state_.summary;
@@ -77,11 +77,11 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
 
 Result<WorkerSummary> Session::live(std::unique_ptr<store::Store> store) {
   TORC_TRY(host_.watch(signal_fd_));
-  TORC_ASSIGN(const bool entered, wait_for_turn(context_, setup_, host_, signal_fd_, *store));
-  if (!entered) {
+  TORC_ASSIGN(const int told, wait_for_turn(context_, setup_, host_, signal_fd_, *store));
+  if (told != 0) {
     host_.unwatch(signal_fd_);
     state_.summary.end = WorkerEnd::interrupted;
-    state_.summary.interrupted = true;
+    state_.summary.interrupted_by = told;
     return state_.summary;
   }
   directory_ = store->directory();
@@ -120,9 +120,10 @@ Result<void> Session::come(std::unique_ptr<store::Store> store) {
   birth.pace = pace;
   birth.workflow = std::move(me.workflow);
   store_id_ = store->identity().instance_hex();
-  preparer_ = std::make_unique<JobPreparer>(store->directory(), store->identity().instance_hex(),
-                                            std::move(me.settings), setup_.output_dir,
-                                            context_.environment, handed_out, me.self);
+  Path directory = setup_.directory.empty() ? me.settings.directory.path : setup_.directory;
+  preparer_ = std::make_unique<JobPreparer>(
+      store->directory(), store->identity().instance_hex(), std::move(me.settings),
+      std::move(directory), setup_.output_dir, context_.environment, handed_out, me.self);
   if (preparer_->settings().run.execution.enable_cpu_bind && !setup_.max_parallel_jobs) {
     if (auto cpus = cpus_to_bind(setup_, ledger_)) {
       birth.cpu_pool = *std::move(cpus);
@@ -170,6 +171,8 @@ void Session::turn() {
   if (const auto look = state_.share.wake_at(); look && at >= *look) look_at_share();
   if (const auto show = events_.show_at ? events_.show_at() : std::nullopt; show && at >= *show)
     events_.show();
+  const Halt halt = events_.halt ? events_.halt() : Halt::no;
+  if (halt != Halt::no && !std::exchange(halted_, true)) feed(event::Halt{halt == Halt::now});
   feed(event::Turn{ledger_ != nullptr ? ledger_->owed_to_others() : 0});
 }
 
@@ -233,6 +236,7 @@ std::optional<Event> Session::carry_out(Command& order) {
             return {};
           },
           [&](const command::EndGang& o) -> Answer { return end_gang(o); },
+          [&](const command::LookAtOutputs& o) -> Answer { return commands_->look(o); },
           [&](const command::CloseOutput& o) -> Answer {
             commands_->close_output(o.run, o.completed);
             return {};
@@ -243,6 +247,10 @@ std::optional<Event> Session::carry_out(Command& order) {
           },
           [&](const command::AskStore&) -> Answer {
             committer_->ask();
+            return {};
+          },
+          [&](const command::LookAtAllocation&) -> Answer {
+            committer_->look_at_allocation();
             return {};
           },
           [&](const command::LoseLease&) -> Answer {
@@ -336,6 +344,9 @@ void Session::hear_store() {
   if (committer_ != nullptr) feed(event::Revoked{committer_->take_revoked()});
   if (committer_ != nullptr) {
     if (const auto ends_at = committer_->take_moved_end()) move_end(*ends_at);
+  }
+  if (committer_ != nullptr) {
+    if (const auto seen = committer_->take_allocation()) feed(*seen);
   }
   if (const auto lost = committer_->lost(); lost && !state_.lost_lease())
     feed(event::LeaseLost{*lost});

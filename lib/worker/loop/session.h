@@ -90,6 +90,7 @@ class Session {
   State state_;
   Commands orders_;
   RepeatedSignals asked_;  // by a person, what goes on
+  bool halted_ = false;    // as WorkerEvents::halt said
   std::optional<Error> failure_;
 };
 

@@ -104,7 +104,7 @@ TEST_F(SlurmSession, where_no_file_can_name_its_node_nothing_is_changed) {
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   const rlimit none{0, before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
-  const JobPreparer preparer("/s", "w", {}, "/o", context_.environment, setup_.machine, {});
+  const JobPreparer preparer("/s", "w", {}, "/d", "/o", context_.environment, setup_.machine, {});
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
   const exec::Command command = preparer.plain_command("x");
   const auto& env = *command.common_env;
@@ -197,8 +197,8 @@ class SlurmRanks : public SlurmSession {
   }
   // A rank of a job that runs on each node, about to start.
   PreparedJob about_to_start(std::uint32_t rank, std::uint32_t nodes, std::size_t name_length) {
-    const JobPreparer preparer(store_, "w", settings_, setup_.output_dir, context_.environment,
-                               setup_.machine, {});
+    const JobPreparer preparer(store_, "w", settings_, directory_, setup_.output_dir,
+                               context_.environment, setup_.machine, {});
     claim::GangPart part;
     part.gang.token = {JobId{17}, 2, 9};
     part.rank = rank;

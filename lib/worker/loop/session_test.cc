@@ -51,6 +51,24 @@ TEST_F(SessionTest, a_worker_leaves_after_three_starts_in_a_row_that_its_node_pr
   EXPECT_TRUE(said("cannot run jobs here: the working directory"));
 }
 
+TEST_F(SessionTest, a_working_directory_that_goes_away_counts_against_no_job) {
+  make(kFour);
+  host_.outcome = [&]() -> std::optional<exec::Ended> {
+    if (host_.started <= 1) return ScriptedHost::ended_by_itself(0);
+    return not_started(exec::StartStep::directory, ENOENT);
+  };
+  const WorkerSummary summary = run();
+  EXPECT_EQ(summary.end, WorkerEnd::broken);
+  EXPECT_EQ(summary.completed, 1U);
+  EXPECT_EQ(host_.started, 2) << "no other can be started either";
+  EXPECT_EQ(summary.workflow.of(JobState::ready), 3U);
+  for (const std::uint64_t id : {2U, 3U, 4U}) {
+    EXPECT_EQ(job(id).attempt, 0U) << id;
+    EXPECT_EQ(job(id).stopped, 0U) << id;
+  }
+  EXPECT_TRUE(said("cannot run jobs here: the working directory"));
+}
+
 TEST_F(SessionTest, a_start_that_works_between_two_faulty_ones_shows_that_the_node_is_good) {
   make(kFour);
   host_.outcome = [&]() -> std::optional<exec::Ended> {

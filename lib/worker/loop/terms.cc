@@ -32,10 +32,13 @@ Terms terms_of(const Registration& registration, const WorkerSetup& setup,
   if (setup.ends_at)
     t.ends_at = clock.boot_now() + std::max<nanoseconds>(*setup.ends_at - clock.wall_now(), 0ns);
   t.idle_timeout = setup.idle_timeout;
+  t.workers_idle = setup.workers_idle;
+  t.leaves_alone = setup.node_is_shared || setup.allocation.empty();
   t.grace = setup.grace;
   t.reserve = setup.reserve;
   t.lease_ttl = setup.lease_ttl;
   t.stays = setup.stays;
+  t.starts_one_by_one = setup.starts_one_by_one || setup.numbers_slots;
   t.sigterm_lead = run.execution.sigterm_lead;
   t.signal_is_warning = !run.execution.srun_termination_signal.empty();
   t.wait_for_new_jobs = run.wait_for_new_jobs;

@@ -30,9 +30,11 @@ struct WorkerSetup {
   exec::Machine machine;                           // what it may use, flags already applied
   std::optional<std::uint64_t> max_parallel_jobs;  // queue-depth mode: count jobs, ignore resources
   std::string allocation;                          // Slurm job id; empty without one
-  std::string cluster;                             // of that Slurm; empty: not known
-  WallTime allocation_start{};                     // as Slurm says it; 0: not known
-  std::string slurm_node;                          // Slurm's name of this node; empty: not known
+  bool is_of_launcher = false;     // it is the id of another batch system, which is asked nothing
+  std::string cluster;             // of that Slurm; empty: not known
+  WallTime allocation_start{};     // as Slurm says it; 0: not known
+  std::string slurm_node;          // Slurm's name of this node; empty: not known
+  std::uint32_t ledger_entry = 0;  // as in claim::WorkerInfo
   std::string scheduler;
   std::string labels;           // as lib/base/labels.h writes them
   bool also_unlabelled = true;  // though it has labels, it serves jobs that ask for none
@@ -44,6 +46,12 @@ struct WorkerSetup {
   bool end_is_assumed = false;             // by the batch script's walltime: Slurm told no end
   SlurmTerms slurm;                        // by whose margins ends_at was found
   std::optional<std::chrono::seconds> idle_timeout;
+  std::optional<std::chrono::seconds> workers_idle;  // of the workers of its allocation together
+  // Jobs find in TORC_JOB_SLOT which of those that run at a time they are: the smallest number from
+  // 1 that no other job of this worker has.
+  bool numbers_slots = false;
+  bool starts_one_by_one = false;  // nothing is started before what has ended was told
+  bool node_is_shared = false;     // what it leaves of its node others have, so it need not wait
   // From SIGTERM to the SIGKILL of the last job, and what is left then to say how jobs ended.
   std::chrono::nanoseconds grace = std::chrono::seconds(30);
   std::chrono::nanoseconds reserve = std::chrono::seconds(5);
@@ -53,6 +61,7 @@ struct WorkerSetup {
   bool stays = false;                       // also when the workflow is finished
   bool bell = false;           // it hears others, and rings them, where they may be elsewhere
   std::string bell_interface;  // its name or an address; empty: what the host's name stands for
+  Path directory;              // where its jobs run; empty: as the store has it recorded
   Path output_dir;
   std::uint64_t starters = 1;  // workers that are started together with this one, itself included
   bool any_scheduler = false;  // `torc run`: serves jobs of every scheduler and label
@@ -78,7 +87,11 @@ struct JobEnd {
 
 struct PreparedJob;  // lib/worker/jobs/job_command.h
 
-// What a worker tells while it runs; any may be empty.
+// Whether a worker is to start nothing more: what runs may end by itself (soon), or is ended (now)
+// and given back.
+enum class Halt : std::uint8_t { no, soon, now };
+
+// What a worker tells while it runs, and asks; any may be empty.
 struct WorkerEvents {
   std::function<void(const claim::WorkflowState&)> progress;  // after every commit
   // Something is to be shown at that moment, whatever else happens; then it is.
@@ -86,6 +99,7 @@ struct WorkerEvents {
   std::function<void()> show;
   std::function<std::string(const PreparedJob&)> label;  // for `ended`
   std::function<void(const JobEnd&)> ended;  // before it is reported; its output is complete
+  std::function<Halt()> halt;                // asked after each `ended`, before a start
   std::function<void(const std::string& name, const std::string& how)> failure;
   std::function<void(const std::string& line)> notice;  // something a person should read
   std::function<void(const std::string& line)> asked;   // what a person asked for (SIGUSR1)

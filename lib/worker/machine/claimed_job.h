@@ -28,9 +28,11 @@ struct ClaimedJob {
   std::shared_ptr<const claim::Handler> handler;  // what to do when it fails; null: nothing
   claim::RetryCounts retries;
   ByteCount memory_ceiling;       // what its handler may give it at most
+  bool has_alternatives = false;  // of what it needs
   int checkpoint_exit_code = 0;   // 0: none
   std::uint32_t crash_limit = 0;  // of a grant that runs alone: workers that it may take with it
   bool has_inputs = false;        // that are looked at when it starts
+  bool must_make_files = false;   // or it has failed, whatever its exit code
   // Of several nodes:
   bool on_each_node = false;            // its command runs on all of them, not on the head alone
   bool ends_with_first_failure = true;  // then: one that fails ends the others

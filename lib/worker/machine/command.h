@@ -72,6 +72,11 @@ struct ForgetRun {
 struct EndGang {  // answered in its time: GangCleared
   claim::ClaimToken token;
 };
+// Once more, or of a job that several nodes run at all only when all of them have ended.
+struct LookAtOutputs {  // answered in its time: OutputsSeen
+  Run run{};
+  std::shared_ptr<Load> load;
+};
 // The output of a job is complete; `keep`: its files, whatever the job asks for.
 struct CloseOutput {
   Run run{};
@@ -85,6 +90,8 @@ struct Submit {  // answered in its time: Answered
 };
 // Whether the paused lease still stands.
 struct AskStore {};  // answered in its time: AskAnswered
+// What the workers of its allocation have to do, in the newest state.
+struct LookAtAllocation {};  // answered in its time: AllocationSeen
 
 // --- the lease ---
 
@@ -140,11 +147,11 @@ namespace torc::worker {
 using Command =
     std::variant<command::StartJob, command::StartRecovery, command::StartAction, command::ArmJobs,
                  command::LetRun, command::TakeBack, command::StopRun, command::KillRun,
-                 command::ForgetRun, command::EndGang, command::CloseOutput, command::Submit,
-                 command::AskStore, command::LoseLease, command::LetGoOfLease, command::TakeShare,
-                 command::KeepShare, command::WaitForShare, command::Tell, command::ShowProgress,
-                 command::TellJobOver, command::TellFailure, command::CloseShop, command::Goodbye,
-                 command::Leave>;
+                 command::ForgetRun, command::EndGang, command::LookAtOutputs, command::CloseOutput,
+                 command::Submit, command::AskStore, command::LookAtAllocation, command::LoseLease,
+                 command::LetGoOfLease, command::TakeShare, command::KeepShare,
+                 command::WaitForShare, command::Tell, command::ShowProgress, command::TellJobOver,
+                 command::TellFailure, command::CloseShop, command::Goodbye, command::Leave>;
 using Commands = std::vector<Command>;
 
 }  // namespace torc::worker

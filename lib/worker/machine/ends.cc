@@ -54,6 +54,7 @@ claim::Finished verdict(const Step& s, const Running& job, const event::Ended& e
   o.max_rss = ended.max_rss;
   o.cpu_time = ended.cpu_time;
   o.activity = ended.activity;
+  finished.said = event.said;
   if (is_checkpoint(w, job, ended, s.now)) {
     o.cause = claim::EndCause::exited;
     finished.state = claim::JobState::ready;
@@ -93,28 +94,6 @@ claim::Finished verdict(const Step& s, const Running& job, const event::Ended& e
   return finished;
 }
 
-void conclude(const Step& s, const event::Ended& ended) {
-  State& w = s.w;
-  if (action_ended(s, ended, was_meant_for_worker(w, ended.how, s.now))) {
-    if (w.is_quiet()) w.idle_since = s.now;
-    return;
-  }
-  auto found = w.running.extract(ended.run);
-  if (found.empty()) return;
-  Running job = std::move(found.mapped());
-  if (ended.fault) job.fault = *ended.fault;
-  if (job.failed) {
-    job.failed->signature = ended.signature;
-    return recovered(s, std::move(job), ended.how);
-  }
-  claim::Finished finished = verdict(s, job, ended);
-  s.order(command::CloseOutput{ended.run,
-                               !job.revoked && finished.state == claim::JobState::completed});
-  finished.signature = ended.signature;
-  if (!job.revoked && !job.of_gang && recover(s, job, finished)) return;
-  report_end(s, job, std::move(finished));
-}
-
 // What a lane tells, it tells a little later.
 std::chrono::nanoseconds run_time(const Running& job, const claim::Outcome& o, BootTime now) {
   const std::chrono::nanoseconds since = now - job.started;
@@ -123,6 +102,30 @@ std::chrono::nanoseconds run_time(const Running& job, const claim::Outcome& o, B
 }
 
 }  // namespace
+
+void conclude(const Step& s, const event::Ended& ended) {
+  State& w = s.w;
+  if (action_ended(s, ended, was_meant_for_worker(w, ended.how, s.now))) {
+    if (w.is_quiet()) w.idle_since = s.now;
+    return;
+  }
+  if (await_outputs(s, ended)) return;
+  auto found = w.running.extract(ended.run);
+  if (found.empty()) return;
+  Running job = std::move(found.mapped());
+  if (ended.fault) job.fault = *ended.fault;
+  if (job.failed) {
+    job.failed->signature = ended.outputs.signature;
+    return recovered(s, std::move(job), ended.how);
+  }
+  claim::Finished finished = verdict(s, job, ended);
+  if (!job.job.on_each_node) judge_outputs(finished, ended.outputs);
+  s.order(command::CloseOutput{ended.run,
+                               !job.revoked && finished.state == claim::JobState::completed});
+  finished.signature = ended.outputs.signature;
+  if (!job.revoked && !job.of_gang && recover(s, job, finished)) return;
+  report_end(s, job, std::move(finished));
+}
 
 bool ended_of_signal(const exec::Ended& ended) {
   constexpr int kSaysSignal = 128;
@@ -178,7 +181,7 @@ void report_end(const Step& s, const Running& job, claim::Finished finished) {
   State& w = s.w;
   if (keep_gang_end(s, job, finished)) return;
   const bool again = finished.state == claim::JobState::ready;
-  const bool retried = retry_rule(job, finished) != nullptr;
+  const bool retried = retry_rule(job, finished) != nullptr || recovery(job, finished).has_value();
   if (!job.revoked && !again && !retried) s.order(command::TellJobOver{job.job.load, finished});
   w.pace.job_ended(run_time(job, finished.outcome, s.now), s.now);
   if (!job.in_lane && !job.of_gang) release(w, job);

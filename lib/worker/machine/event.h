@@ -15,16 +15,18 @@
 #include "lib/exec/end/kill_tree.h"
 #include "lib/exec/node/node_table.h"
 #include "lib/exec/run/process_host.h"
+#include "lib/worker/machine/allocation_use.h"
 #include "lib/worker/machine/claimed_job.h"
 
 namespace torc::worker {
 
 // Whose fault it is that a command was not started.
 enum class Blame : std::uint8_t {
-  job,     // its program
-  node,    // a directory or file that this node cannot use
-  unknown  // a filesystem does not answer, or is not mounted any more: of the files nothing is
-           // known
+  job,       // its program
+  node,      // a directory or file that this node cannot use
+  workflow,  // the working directory, which is not there: no job can be started
+  unknown    // a filesystem does not answer, or is not mounted any more: of the files nothing is
+             // known
 };
 
 namespace event {
@@ -61,6 +63,12 @@ struct Signal {
   int number = 0;
 };
 
+// Whoever started this worker has what was wanted, or does not want the rest: what runs is ended
+// and given back, or may end by itself.
+struct Halt {
+  bool now = false;
+};
+
 // The command that was executed was not found, or something that it needs.
 struct Fault {
   exec::StartStep step = exec::StartStep::none;
@@ -68,12 +76,28 @@ struct Fault {
   Blame blame = Blame::job;
 };
 
+// What a job has made of its output files.
+struct OutputsMade {
+  std::string signature;      // encoded, of all files that it declares; empty: none
+  std::uint32_t missing = 0;  // the first that is not there, from 1; 0: none, or not known
+  // Its filesystem may show late what another node has written.
+  bool may_come = false;
+};
+
 // A command has ended, with all of its processes.
 struct Ended {
   Run run{};
   exec::Ended how;
-  std::string signature;            // encoded, of the files that its job declares; empty: none
+  OutputsMade outputs;
   std::optional<Fault> fault = {};  // of one that was not started, of which start() did not know
+  // What its output says of its failure; asked for only where that may let it run again.
+  claim::Trouble said = claim::Trouble::unknown;
+};
+
+// To command::LookAtOutputs.
+struct OutputsSeen {
+  Run run{};
+  OutputsMade outputs;
 };
 
 // Of commands in the lane: one has begun; one never will, and start() has to say why.
@@ -151,6 +175,11 @@ struct AskAnswered {
   std::optional<Error> error;
 };
 
+// To command::LookAtAllocation. Nothing: something could not be read, and may be anything.
+struct AllocationSeen {
+  std::optional<AllocationUse> use;
+};
+
 // To command::StartJob, StartRecovery and StartAction, before anything else happens.
 struct StartAnswer {
   enum class What : std::uint8_t {
@@ -200,10 +229,10 @@ struct GoodbyeAnswer {
 
 using Event =
     std::variant<event::Turn, event::LeaseSeen, event::StoodStill, event::EndMoved, event::Signal,
-                 event::Ended, event::Begun, event::Declined, event::Changed, event::Bell,
-                 event::Revoked, event::GangSeen, event::GangCleared, event::LeaseLost,
+                 event::Halt, event::Ended, event::Begun, event::Declined, event::Changed,
+                 event::Bell, event::Revoked, event::GangSeen, event::GangCleared, event::LeaseLost,
                  event::ShareBell, event::ShareLost, event::Answered, event::AskAnswered,
-                 event::StartAnswer, event::Armed, event::TakenBack, event::ShareTaken,
-                 event::ShareHeld, event::GoodbyeAnswer>;
+                 event::AllocationSeen, event::StartAnswer, event::Armed, event::TakenBack,
+                 event::ShareTaken, event::ShareHeld, event::GoodbyeAnswer, event::OutputsSeen>;
 
 }  // namespace torc::worker

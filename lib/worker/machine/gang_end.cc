@@ -114,6 +114,7 @@ claim::Outcome with_rank(const claim::Outcome& outcome, const claim::Gang& gang)
 claim::Finished end_of(const claim::Finished& head, const claim::Outcome& of, JobState state) {
   claim::Finished whole = head;
   whole.checkpointed = false;
+  if (&of != &head.outcome) whole.said = claim::Trouble::unknown;  // its own output says it
   whole.outcome = of;
   whole.state = state;
   return whole;
@@ -201,7 +202,7 @@ void conclude_head(const Step& s, std::map<Run, Running>::iterator kept) {
   State& w = s.w;
   OwnGang& g = *w.gang;
   auto whole = whole_of(s, kept->second);
-  if (!whole) return;
+  if (!whole || !judge_gang_outputs(s, kept->first, kept->second, *whole)) return;
   if (may_be_of_a_loss(*whole, kept->second) && !g.gang().all_live()) {
     if (w.phase != Phase::stopping) return ask_who_lives(s, kept->second);
     // It has no time to find out: nobody can say that the failure is the job's own.
@@ -255,7 +256,8 @@ bool clear_node(const Step& s) {
 // One that is told to leave has no time; one that lost its lease would come back beside what is
 // left.
 std::chrono::nanoseconds clear_patience(const State& w, exec::Leftovers left) {
-  const bool hurries = w.phase == Phase::stopping && (w.summary.interrupted || !w.lost_lease());
+  const bool hurries =
+      w.phase == Phase::stopping && (w.summary.interrupted_by != 0 || !w.lost_lease());
   if (hurries) return kLeftPatience;
   return left == exec::Leftovers::unknown ? kUnseenPatience : kClearPatience;
 }
@@ -333,7 +335,7 @@ bool keep_gang_end(const Step& s, const Running& job, claim::Finished& finished)
 std::optional<BootTime> saves_until(const State& w) {
   if (w.phase != Phase::stopping || !w.gang || !w.gang->may_save || w.gang->leaves)
     return std::nullopt;
-  if (w.summary.interrupted) {
+  if (w.summary.interrupted_by != 0) {
     const bool in_time = w.orders.asked <= Asked::to_end_in_time && w.orders.drain_until;
     return in_time ? w.orders.drain_until : std::nullopt;
   }

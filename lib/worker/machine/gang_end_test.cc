@@ -194,6 +194,21 @@ TEST_F(GangEnd, the_failure_of_the_head_waits_for_no_other_end) {
   EXPECT_EQ(finishes().front().outcome.exit_code, 4);
 }
 
+TEST_F(GangEnd, the_output_of_the_head_says_nothing_of_a_failure_on_another_node) {
+  for (const bool head_first : {true, false}) {
+    done_.clear();
+    head_runs(2, job_on_each_node());
+    if (!head_first) member_ends(1, 9);
+    pass(1s);
+    end_command(4, claim::Trouble::transient);
+    all_live();
+    ASSERT_EQ(finishes().size(), 1U);
+    EXPECT_EQ(finishes().front().outcome.exit_code, head_first ? 4 : 9);
+    EXPECT_EQ(finishes().front().said,
+              head_first ? claim::Trouble::transient : claim::Trouble::unknown);
+  }
+}
+
 TEST_F(GangEnd, it_has_completed_when_each_node_has) {
   head_runs(3, job_on_each_node());
   end_command(0);

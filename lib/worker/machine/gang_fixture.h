@@ -119,12 +119,13 @@ class GangStep : public StepTest {
     return nullptr;
   }
   // Its command here.
-  void end_command(int code) {
+  void end_command(int code, claim::Trouble output_says = claim::Trouble::unknown) {
     ASSERT_TRUE(state_.gang && state_.gang->run);
     event::Ended ended;
     ended.run = *state_.gang->run;
     ended.how.exit_code = code;
     ended.how.started_at = ended.how.ended_at = wall_;
+    ended.said = output_says;
     feed(std::move(ended));
     turn();
   }

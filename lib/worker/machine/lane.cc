@@ -24,7 +24,8 @@ bool runs_script(const claim::Handler& handler) {
 }
 
 bool lane_pays(const State& w, BootTime now) {
-  if (w.phase != Phase::working || w.end || is_starting(w) || runs_alone(w, now) || w.cpu_pool)
+  if (w.phase != Phase::working || w.end || is_starting(w) || runs_alone(w, now) || w.cpu_pool ||
+      w.terms.starts_one_by_one)
     return false;
   if (w.lease.paused || w.lease.fenced || w.summary.workflow.max_failures != 0) return false;
   // A lane is not for more at a time; beside it nothing is started.

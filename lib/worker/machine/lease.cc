@@ -77,6 +77,7 @@ void lose_lease(const Step& s, Notice why) {
   w.running.clear();
   w.alone.reset();
   w.suspects.clear();
+  w.unmade.clear();
   w.queue.clear();
   w.talk.offered.clear();
   w.talk.starts.clear();

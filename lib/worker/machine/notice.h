@@ -8,6 +8,7 @@
 
 #include "lib/base/units.h"
 #include "lib/claim/rules/ceiling.h"
+#include "lib/claim/rules/recovery.h"
 #include "lib/claim/rules/request.h"
 #include "lib/exec/run/process_host.h"
 #include "lib/worker/machine/claimed_job.h"
@@ -23,6 +24,8 @@ struct Notice {
     mount_stays_dead,      // time: for so long; step, number, or text
     job_canceled,          // job
     tried_again,           // job, outcome, count: which retry, of `other`, time: after
+    recovered,             // job, outcome, remedy, count: which recovery, of `other`, time: after
+    recoveries_used,       // job, count: all that there are
     ceiling_reached,       // job, ceiling, memory, time
     failures_wait,         // for a decision
     recovery_begins,       // job, outcome
@@ -44,6 +47,7 @@ struct Notice {
     result_refused,        // refused
     waits_for_new_jobs,    // time
     stays,                 //
+    allocation_unused,     // time; flag: it leaves alone
     awaits_others,         // count: canceled jobs, other: actions
     gave_up_results,       // count, text; flag: the store may have them
     node_is_taken,         //
@@ -70,6 +74,7 @@ struct Notice {
   std::string text = {};
   exec::StartStep step = exec::StartStep::none;
   claim::Outcome outcome = {};
+  claim::Remedy remedy = claim::Remedy::retry;
   claim::Ceiling ceiling = claim::Ceiling::none;
   ByteCount memory = {};
   exec::Ended ended = {};

@@ -110,7 +110,7 @@ void take_signal(const Step& s, int number) {
   if (request == SIGTERM) orders.terminated_at = s.now;
   const bool of_step = request == SIGTERM && w.terms.in_allocation;
   if (!orders.repeated.is_new(request, s.now, of_step ? kStepEcho : RepeatedSignals::kEcho)) return;
-  w.summary.interrupted = true;
+  if (w.summary.interrupted_by == 0) w.summary.interrupted_by = number;
   orders.asked = next(orders.asked, request);
   finish(s, WorkerEnd::interrupted);
   tell_that_gang_stays(s, request);
@@ -131,6 +131,14 @@ void take_signal(const Step& s, int number) {
       kill_now(s);
       break;
   }
+}
+
+// No signal has come, so that what is said of one is not.
+void take_halt(const Step& s, bool now) {
+  State& w = s.w;
+  finish(s, WorkerEnd::interrupted);
+  if (now && !w.is_quiet() && w.phase != Phase::stopping)
+    stop_running(s, term_lead(w), claim::EndCause::stopped);
 }
 
 bool is_explained(const State& w, BootTime now) {
@@ -157,7 +165,7 @@ void hurry(const Step& s) {
 
 // Told to leave, it does not try for ever to say how jobs ended.
 bool gives_up(const State& w, BootTime now) {
-  if (!w.summary.interrupted || w.phase != Phase::stopping || !w.is_quiet()) return false;
+  if (w.summary.interrupted_by == 0 || w.phase != Phase::stopping || !w.is_quiet()) return false;
   return w.orders.asked == Asked::to_kill || now >= w.quiet_since + kReportPatience;
 }
 

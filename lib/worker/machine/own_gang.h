@@ -14,6 +14,7 @@
 #include "lib/claim/rules/plan.h"
 #include "lib/claim/rules/room.h"
 #include "lib/worker/machine/claimed_job.h"
+#include "lib/worker/machine/event.h"
 
 namespace torc::worker {
 
@@ -78,6 +79,8 @@ struct OwnGang {
   bool recovered = false;                // the failure was followed by its recovery script
   bool revoked = false;                  // canceled, before the head had started it
   std::optional<claim::Finished> whole;  // what all of it came to; of the head
+  bool asked_outputs = false;            // when all nodes had ended well
+  std::optional<event::OutputsMade> outputs;
 
   // Whether something of it may be left on this node, and what is done about it.
   bool cleared = false;

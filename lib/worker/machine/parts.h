@@ -127,6 +127,8 @@ void forget_gang(const Step& s);
 // --- ends.cc: how jobs ended ---
 void job_ended(const Step& s, const event::Ended& ended);
 void conclude_suspects(const Step& s);
+// What has ended is over, whatever could still be found out.
+void conclude(const Step& s, const event::Ended& ended);
 void report_end(const Step& s, const Running& job, claim::Finished finished);
 // Whether this node could start it: one that cannot start several in a row leaves.
 void count_start(const Step& s, const Running& job);
@@ -136,12 +138,29 @@ void count_start(const Step& s, const Running& job);
 // Whether a signal that ended a job was meant for its worker.
 [[nodiscard]] bool was_meant_for_worker(const State& w, const exec::Ended& ended, BootTime now);
 
+// --- outputs.cc: whether a job has made its output files ---
+// Whether the end waits for a file that may still come.
+[[nodiscard]] bool await_outputs(const Step& s, const event::Ended& ended);
+// Looks again for what is due.
+void look_for_outputs(const Step& s);
+void see_outputs(const Step& s, const event::OutputsSeen& seen);
+[[nodiscard]] std::optional<BootTime> next_output_look(const State& w);
+// Of what completed, when its files are known.
+void judge_outputs(claim::Finished& finished, const event::OutputsMade& outputs);
+// Of a command on each node, all of which ended well. False: not known yet.
+[[nodiscard]] bool judge_gang_outputs(const Step& s, Run kept, const Running& head,
+                                      claim::Finished& whole);
+
 // --- recovery.cc: what follows a failure ---
 [[nodiscard]] bool may_be_checkpoint(const State& w, const Running& job, const exec::Ended& ended);
 [[nodiscard]] bool is_checkpoint(const State& w, const Running& job, const exec::Ended& ended,
                                  BootTime now);
 // The rule by which the store will let the job be tried again after this end; null: it is final.
 [[nodiscard]] const claim::RetryRule* retry_rule(const Running& job, const claim::Finished& end);
+// What the store will do without a person about this end, which no rule is for, before the job runs
+// again; nullopt: nothing.
+[[nodiscard]] std::optional<claim::Proposal> recovery(const Running& job,
+                                                      const claim::Finished& end);
 // Starts the recovery script in the place of the job, which keeps what it holds. False: none is
 // due, and `job` is as before.
 bool recover(const Step& s, Running& job, claim::Finished& end);
@@ -178,6 +197,7 @@ void lose_lease(const Step& s, Notice why);
 
 // --- orders.cc: what it is told from outside ---
 void take_signal(const Step& s, int number);
+void take_halt(const Step& s, bool now);
 [[nodiscard]] bool is_explained(const State& w, BootTime now);
 [[nodiscard]] std::chrono::nanoseconds patience_with(const State& w, const exec::Ended& ended,
                                                      BootTime now);
@@ -193,6 +213,11 @@ void move_end(State& w, BootTime ends_at);
 void finish(const Step& s, WorkerEnd end);
 void stop_running(const Step& s, std::chrono::nanoseconds lead, claim::EndCause why);
 [[nodiscard]] bool is_idle(const State& w);
+
+// --- idle_allocation.cc: leaving an allocation of which nothing is used any more ---
+void follow_allocation(const Step& s);
+void see_allocation(const Step& s, const event::AllocationSeen& seen);
+[[nodiscard]] std::optional<BootTime> allocation_wake(const State& w, BootTime now);
 
 // --- leave.cc ---
 [[nodiscard]] bool is_over(const State& w);

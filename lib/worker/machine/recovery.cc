@@ -31,6 +31,13 @@ claim::Ceiling ceiling(const Running& job, const claim::Finished& end) {
                                 job.job.need, job.job.memory_ceiling);
 }
 
+// It would be recovered, had it not been so often.
+bool uses_up_recoveries(const Running& job, const claim::Finished& end) {
+  Running before = job;
+  before.job.retries.recoveries = 0;
+  return job.job.retries.recoveries > 0 && recovery(before, end).has_value();
+}
+
 // For what may be well elsewhere or later, and says nothing of the script.
 bool could_not_be_begun(const exec::Ended& script) {
   const int error = script.os_errno;
@@ -66,6 +73,13 @@ const claim::RetryRule* retry_rule(const Running& job, const claim::Finished& en
   if (job.job.retries.of(*rule) >= found.max_retries) return nullptr;
   if (ceiling(job, end) != claim::Ceiling::none) return nullptr;
   return found.script.empty() || end.recovered ? &found : nullptr;
+}
+
+std::optional<claim::Proposal> recovery(const Running& job, const claim::Finished& end) {
+  if (job.job.handler == nullptr || !failed(end)) return std::nullopt;
+  if (claim::rule_for(*job.job.handler, end.outcome)) return std::nullopt;
+  return claim::recovery_of(*job.job.handler, job.job.retries.recoveries, end.outcome, end.said,
+                            job.job.need, job.job.has_alternatives, job.job.memory_ceiling);
 }
 
 bool recover(const Step& s, Running& job, claim::Finished& end) {
@@ -124,6 +138,17 @@ void recovered(const Step& s, Running job, const exec::Ended& script) {
 }
 
 void tell_retry(const Step& s, const Running& job, const claim::Finished& end) {
+  if (const auto remedy = recovery(job, end)) {
+    const std::uint32_t nth_recovery = job.job.retries.recoveries + 1;
+    s.tell({.what = Notice::What::recovered,
+            .job = job.job.load,
+            .count = nth_recovery,
+            .other = job.job.handler->recoveries,
+            .time = claim::recovery_delay(*remedy, end.outcome, nth_recovery),
+            .outcome = end.outcome,
+            .remedy = remedy->remedy});
+    return;
+  }
   const auto rule = *claim::rule_for(*job.job.handler, end.outcome);
   const claim::RetryRule& by = job.job.handler->rules[rule];
   const std::uint32_t nth = job.job.retries.of(rule) + 1;
@@ -146,6 +171,11 @@ void tell_final(const Step& s, const Running& job, const claim::Finished& end) {
             .time = longest_time(job.job.need),
             .ceiling = reached,
             .memory = job.job.need.memory});
+  }
+  if (uses_up_recoveries(job, end)) {
+    s.tell({.what = Notice::What::recoveries_used,
+            .job = job.job.load,
+            .count = job.job.retries.recoveries});
   }
   if (w.told_undecided || !w.terms.use_pending_failed) return;
   if (job.job.handler != nullptr && claim::rule_for(*job.job.handler, end.outcome)) return;

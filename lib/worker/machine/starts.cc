@@ -65,6 +65,16 @@ void take_refusal(const Step& s, ClaimedJob job, const event::StartAnswer& answe
   if (whose == Blame::unknown) leave_dead_mount(s, notice);
 }
 
+// It is no job's fault, and counts for none: the worker says so and leaves.
+void leave_without_directory(const Step& s, ClaimedJob job, const event::Fault& fault) {
+  s.tell({.what = Notice::What::node_cannot_run,
+          .job = job.load,
+          .number = fault.os_errno,
+          .step = fault.step});
+  s.w.queue.push_front(std::move(job));
+  finish(s, WorkerEnd::broken);
+}
+
 }  // namespace
 
 bool is_prevented_by_mount(const Step& s, JobId job) {
@@ -151,6 +161,10 @@ void take_start(const Step& s, const event::StartAnswer& answer) {
     came_to_nothing = true;
     s.order(command::ForgetRun{answer.run});
   }
+  if (!came_to_nothing && whose == Blame::workflow) {
+    came_to_nothing = true;
+    s.order(command::ForgetRun{answer.run});
+  }
   if (came_to_nothing) {
     release(w, started);
     w.scan = SIZE_MAX;  // nothing more in this turn
@@ -158,6 +172,8 @@ void take_start(const Step& s, const event::StartAnswer& answer) {
       w.queue.push_front(std::move(started.job));  // it was before all that could be started
       return;
     }
+    if (whose == Blame::workflow)
+      return leave_without_directory(s, std::move(started.job), *answer.fault);
     return take_refusal(s, std::move(started.job), answer, whose);
   }
   w.refused_starts = 0;

@@ -49,10 +49,14 @@ struct Terms {
   // End of its time on the boot clock: a wall clock that is set meanwhile moves nothing.
   std::optional<BootTime> ends_at;
   std::optional<std::chrono::seconds> idle_timeout;
+  // So long its allocation may be without use; nothing: for ever.
+  std::optional<std::chrono::seconds> workers_idle;
+  bool leaves_alone = false;  // its node is of use to others when it leaves, whatever they have
   std::chrono::nanoseconds grace{};  // from SIGTERM to the SIGKILL of the last job
   std::chrono::nanoseconds reserve{};
   std::chrono::nanoseconds lease_ttl{};  // as asked for
   bool stays = false;                    // also when the workflow is finished
+  bool starts_one_by_one = false;        // it has no lane
   // Of the workflow:
   std::chrono::nanoseconds sigterm_lead{};
   bool signal_is_warning = false;  // who ends well between it and SIGKILL has completed
@@ -152,6 +156,15 @@ struct Suspect {
   event::Ended ended;
 };
 
+// Ended well but for an output file that may still come, or all of a gang has; still in `running`.
+struct Unmade {
+  Run run{};
+  BootTime look_at{};
+  std::size_t looks = 0;                   // that are not the first
+  bool looking = false;                    // not answered yet
+  std::optional<event::Ended> ended = {};  // nothing: of the gang
+};
+
 // Ends counted in the summary that no commit has told yet.
 struct Tally {
   std::uint64_t completed = 0;
@@ -221,6 +234,18 @@ struct Doubt {
   std::optional<Error> no_answer;
 };
 
+// Of a worker that leaves when its allocation is of no use any more (idle_allocation.cc).
+struct IdleAllocation {
+  bool looks = false;    // that is not answered yet
+  BootTime looked_at{};  // the newest look began then
+  std::chrono::nanoseconds pause{};
+  std::optional<BootTime> unused_since;  // for all that every look since has shown
+  std::optional<BootTime> last_ask;      // it asks for jobs once more, since then
+  bool others_live = false;              // one who holds something elsewhere, since then
+  BootTime not_before{};                 // to leave: it was needed
+  bool last_look = false;                // the look that is not answered follows on that
+};
+
 // What it was told from outside.
 struct Orders {
   Asked asked = Asked::nothing;
@@ -266,6 +291,7 @@ struct State {
   Lane lane;
   std::map<Run, Running> running;
   std::deque<Suspect> suspects;
+  std::vector<Unmade> unmade;
   std::optional<Probation> alone;
   std::optional<OwnGang> gang;
   std::uint64_t left_gang = 0;  // the newest claim of a gang that it has said it left
@@ -285,6 +311,7 @@ struct State {
   Actions actions;
   Doubt doubt;
   Leaving leaving;
+  IdleAllocation allocation;
   std::uint64_t live_workers = 1;  // workers, as the newest answer said
 
   BootTime idle_since{};                   // not before the first answer

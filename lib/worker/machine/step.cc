@@ -82,8 +82,17 @@ bool run(const Step& s, Event& event) {
                           take_signal(s, e.number);
                           return true;
                         },
+                        [&](const event::Halt& e) {
+                          if (!settle_lane(s)) return false;
+                          take_halt(s, e.now);
+                          return true;
+                        },
                         [&](const event::Ended& e) {
                           job_ended(s, e);
+                          return true;
+                        },
+                        [&](const event::OutputsSeen& e) {
+                          see_outputs(s, e);
                           return true;
                         },
                         [&](const event::Begun& e) {
@@ -138,6 +147,10 @@ bool run(const Step& s, Event& event) {
                         [&](const event::AskAnswered& e) {
                           w.doubt.asking = false;
                           w.doubt.no_answer = e.error;
+                          return true;
+                        },
+                        [&](const event::AllocationSeen& e) {
+                          see_allocation(s, e);
                           return true;
                         },
                         [&](const event::StartAnswer& e) {

@@ -15,7 +15,7 @@ enum class WorkerEnd : std::uint8_t {
   workflow_finished,
   nothing_fits,  // jobs are left, but none that this worker could ever run
   time_up,       // its walltime
-  idle,          // its idle timeout
+  idle,          // its idle timeout, or nothing of its allocation was used for long
   interrupted,   // by a signal
   broken,        // this node's directories cannot be used
   lease_lost     // others took its jobs over
@@ -23,7 +23,7 @@ enum class WorkerEnd : std::uint8_t {
 
 struct WorkerSummary {
   WorkerEnd end = WorkerEnd::workflow_finished;
-  bool interrupted = false;  // a signal told it to stop, whatever it ended by
+  int interrupted_by = 0;  // the first signal that told it to stop, whatever it ended by; 0: none
   std::uint64_t epoch = 0;
   std::uint64_t completed = 0;
   std::uint64_t failed = 0;

@@ -22,6 +22,7 @@ bool check_time(const Step& s) {
   if (!w.lost_lease() && (must_stop(w, s.now) || is_out_of_time(w, s.now)) && !settle_lane(s))
     return false;
   conclude_suspects(s);
+  look_for_outputs(s);
   if (w.lost_lease()) return true;
   if (w.talk.nothing_claimable && s.now >= w.talk.next_poll) w.talk.nothing_claimable = false;
   if (must_stop(w, s.now)) {
@@ -34,6 +35,7 @@ bool check_time(const Step& s) {
   }
   if (w.terms.idle_timeout && is_idle(w) && s.now >= w.idle_since + *w.terms.idle_timeout)
     finish(s, WorkerEnd::idle);
+  follow_allocation(s);
   return true;
 }
 
@@ -116,12 +118,14 @@ BootTime wake_at(const State& w, BootTime now) {
   if (!w.suspects.empty()) by(w.suspects.front().until);
   if (!w.queue.empty() && w.phase == Phase::working && !talk.busy)
     by(std::max({w.pace.queue_stands_at(), window_end(w), talk.not_before}));
+  by(next_output_look(w));
   by(next_unfit(w));
   by(gang_wake(w, now));
   if (talk.nothing_claimable && w.phase == Phase::working) by(talk.next_poll);
   if (talk.busy && talk.in_flight.offer) if_later(talk.last_sent + kShareInFlight);
   if (w.phase == Phase::working) by(w.share.wake_at());
   if (w.terms.idle_timeout && is_idle(w)) by(w.idle_since + *w.terms.idle_timeout);
+  by(allocation_wake(w, now));
   return at;
 }
 

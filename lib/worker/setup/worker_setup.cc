@@ -12,8 +12,10 @@
 #include "lib/exec/node/node_ledger.h"
 #include "lib/exec/start/program_path.h"
 #include "lib/exec/start/run_program.h"
+#include "lib/launcher/worker_script.h"
 #include "lib/slurm/own_allocation.h"
 #include "lib/slurm/query.h"
+#include "lib/slurm/shown.h"
 #include "lib/slurm/squeue.h"
 #include "lib/store/mount/mount_facts.h"
 #include "lib/worker/jobs/job_command.h"
@@ -101,11 +103,12 @@ slurm::ClusterTimes cluster_times(const workflow::Context& context) {
 // How long jobs may go on after SIGTERM: what the user says, else what the batch system allows.
 void set_grace(const workflow::Context& context, const WorkerOptions& options, WorkerSetup& setup) {
   slurm::ClusterTimes times;
-  if (!setup.allocation.empty()) times = cluster_times(context);
+  const bool is_slurms = !setup.allocation.empty() && !setup.is_of_launcher;
+  if (is_slurms) times = cluster_times(context);
   setup.slurm.node_timeout = times.slurmd_timeout.value_or(0s);
   if (options.grace) {
     setup.grace = *options.grace;
-  } else if (!setup.allocation.empty()) {
+  } else if (is_slurms) {
     const std::chrono::nanoseconds wait = times.kill_wait.value_or(kUsualKillWait);
     setup.reserve = std::min<std::chrono::nanoseconds>(kReserve, wait / 3);
     setup.grace = wait - setup.reserve;
@@ -258,6 +261,11 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
   setup.bell = !options.no_bell;
   setup.bell_interface = options.bell_interface;
   setup.idle_timeout = options.idle_timeout;
+  if (options.workers_idle && *options.workers_idle < 1s) {
+    return Error{ErrorKind::invalid, "--workers-idle: no time at all", "give it 1s or more"};
+  }
+  setup.workers_idle = options.workers_idle;
+  setup.node_is_shared = options.node_is_shared;
   setup.lease_ttl = lease_on(context, options, store, settings, setup.warning);
   const auto heartbeat = settings.lease.heartbeat.value_or(0s);
   if (3 * heartbeat <= setup.lease_ttl) setup.lease_heartbeat = heartbeat;
@@ -271,10 +279,16 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
                          : (context.directory / options.output_dir).lexically_normal();
   TORC_TRY(make_output_dir(context, store, setup.output_dir));
   setup.allocation = slurm::allocation_name(env);
+  if (const std::string id = context.env(launcher::kAllocationVariable).value_or("");
+      setup.allocation.empty() && slurm::is_plain(id)) {
+    setup.allocation = id;
+    setup.is_of_launcher = true;
+  }
+  const bool is_in_slurm = !setup.allocation.empty() && !setup.is_of_launcher;
   TORC_ASSIGN(setup.steps, steps_of(context, settings.execution.mode, env));
   for (const char* name : {"SLURM_NTASKS", "SLURM_ARRAY_TASK_COUNT"}) {
     const auto n = leading_number<std::uint64_t>(context.env(name).value_or(""));
-    if (!setup.allocation.empty() && n && *n > 0 && *n <= kMostStarters) setup.starters *= *n;
+    if (is_in_slurm && n && *n > 0 && *n <= kMostStarters) setup.starters *= *n;
   }
   setup.any_scheduler = place == Place::laptop && options.scheduler.empty() && setup.labels.empty();
   setup.staggered_start = settings.execution.staggered_start;
@@ -287,7 +301,7 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
   margins.begun = context.clock.wall_now();
   margins.headroom = settings.execution.sigkill_headroom;
   margins.buffer = settings.expiration_buffer;
-  if (!setup.allocation.empty()) {
+  if (is_in_slurm) {
     setup.cluster = context.env("SLURM_CLUSTER_NAME").value_or("");
     setup.slurm_node = slurm::node_name(env("SLURMD_NODENAME"), env("SLURM_JOB_NODELIST"));
     slurm::AllocationVariables variables{

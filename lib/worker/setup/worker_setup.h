@@ -29,9 +29,12 @@ struct WorkerOptions {
   std::string node_name;            // of this node within the group
   std::optional<std::chrono::seconds> time_limit;
   std::optional<std::chrono::seconds> idle_timeout;
+  std::optional<std::chrono::seconds> workers_idle;
+  bool node_is_shared = false;
   std::optional<std::chrono::seconds> grace;  // from SIGTERM to the end of the last job
   std::optional<std::chrono::seconds> lease_ttl;
   std::string output_dir;
+  std::string workdir;   // where its jobs run; empty: where the store says
   bool no_bell = false;  // it only looks now and then
   std::string bell_interface;
   bool overcommit = false;  // takes no notice of other workers on the node

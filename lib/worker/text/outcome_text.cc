@@ -55,7 +55,7 @@ std::string show_start_fault(const claim::Outcome& o, const std::string& line,
 
 }  // namespace
 
-std::string show_outcome(const claim::Outcome& o, const std::string& line, const Path& directory) {
+std::string show_outcome(const claim::Outcome& o, const std::string& named, const Path& directory) {
   switch (o.cause) {
     case claim::EndCause::none:
       return "-";
@@ -68,7 +68,10 @@ std::string show_outcome(const claim::Outcome& o, const std::string& line, const
     case claim::EndCause::out_of_memory:
       return fmt::format("out of memory (exit code {})", o.exit_code);
     case claim::EndCause::not_started:
-      return "could not start: " + show_start_fault(o, line, directory);
+      return "could not start: " + show_start_fault(o, named, directory);
+    case claim::EndCause::output_missing:
+      return named.empty() ? "an output file was not made"
+                           : fmt::format("output file {} was not made", torc::quoted(named));
     case claim::EndCause::worker_lost:
       return "killed with its worker";
     case claim::EndCause::lease_lost:
@@ -83,6 +86,8 @@ std::string show_outcome(const claim::Outcome& o, const std::string& line, const
       return "canceled: a job that it depends on did not complete";
     case claim::EndCause::canceled:
       return "canceled";
+    case claim::EndCause::removed:
+      return "removed: the workflow file does not have it any more";
   }
   return "?";
 }
@@ -99,9 +104,21 @@ const std::string& node_of(const claim::WorkerInfo& info) {
   return info.node_name.empty() ? info.host : info.node_name;
 }
 
+std::string missing_output(const claim::Reader& reader, workflow::RecipeBook& book, JobId id,
+                           const claim::Outcome& o) {
+  if (o.missing_output == 0) return {};
+  const auto page = book.find(reader, id);
+  if (!page) return {};
+  const auto texts = page->recipe.render(raw(id) - raw(page->job_template.first));
+  return o.missing_output > texts.output_files.size() ? std::string()
+                                                      : texts.output_files[o.missing_output - 1];
+}
+
 std::string show_end(const claim::Reader& reader, workflow::RecipeBook& book, JobId id,
                      const claim::Outcome& o) {
   const std::string where = show_rank(reader, o);
+  if (o.cause == claim::EndCause::output_missing)
+    return show_outcome(o, missing_output(reader, book, id, o)) + where;
   if (o.cause != claim::EndCause::not_started) return show_outcome(o) + where;
   std::string line;
   Path directory;
@@ -115,7 +132,7 @@ std::string show_end(const claim::Reader& reader, workflow::RecipeBook& book, Jo
   if (o.fault == claim::StartFault::directory) {
     if (const auto workflow = claim::read_workflow(reader)) {
       if (const auto settings = workflow::decode_workflow_settings(workflow->settings))
-        directory = settings->directory;
+        directory = settings->directory.path;
     }
   }
   return show_outcome(o, line, directory) + where;

@@ -49,8 +49,9 @@ std::vector<spec::Diagnostic> conflicts_of(store::Transaction& tx, const Additio
 
 class Attempt {
  public:
-  Attempt(const Context& context, const AdditionText& text, const AdmitAddition& admit)
-      : context_(context), text_(text), admit_(admit) {}
+  Attempt(const Context& context, const Path& store, const AdditionText& text,
+          const AdmitAddition& admit)
+      : context_(context), store_(store), text_(text), admit_(admit) {}
 
   // An Error with diagnostics in added(): nothing is wrong with the store, but with the addition.
   Result<void> run(store::Transaction& tx) {
@@ -64,8 +65,9 @@ class Attempt {
     TORC_ASSIGN(const claim::WorkflowState workflow, claim::read_workflow(tx));
     TORC_ASSIGN(const WorkflowSettings settings, decode_workflow_settings(workflow.settings));
     SearchRoom room;
-    read.find = [&](const std::string& pattern) {
-      return find_files(context_.world.disk, settings.directory, pattern, room);
+    read.find = [&](const std::string& pattern) -> Result<std::vector<std::string>> {
+      TORC_ASSIGN(const Path directory, find_working_directory(settings.directory, store_));
+      return find_files(context_.world.disk, directory, pattern, room);
     };
     spec::Loaded loaded =
         spec::load_addition(text.text, text.file, read, {stored, terms.after, terms.resources});
@@ -106,6 +108,7 @@ class Attempt {
   }
 
   const Context& context_;
+  const Path& store_;
   const AdditionText& text_;
   const AdmitAddition& admit_;
   Added added_;
@@ -125,7 +128,7 @@ Result<AdditionText> read_addition(const Context& context, const std::string& fi
 
 Result<Added> add_to(const Context& context, store::Store& store, const AdditionText& text,
                      const AdmitAddition& admit, const MakeChange& change) {
-  Attempt attempt(context, text, admit);
+  Attempt attempt(context, store.directory(), text, admit);
   const auto done = change([&](store::Transaction& tx) { return attempt.run(tx); });
   const bool refused = !attempt.added().good && !attempt.added().diagnostics.empty();
   if (!done && !refused) return done.error();

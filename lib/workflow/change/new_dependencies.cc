@@ -115,12 +115,12 @@ class DependencyComparison {
     std::ranges::sort(members_, {}, [](const Members& m) { return m.jobs.first; });
   }
 
-  Result<std::vector<JobId>> run() {
+  Result<std::vector<JobRange>> run() {
     for (const JobNumberMap::Entry& entry : numbers_.entries()) {
       if (!entry.is_new) compare(entry.there, entry.there + entry.count);
     }
     TORC_TRY(state_.sound());
-    return std::move(differing_);
+    return joined(std::move(differing_));
   }
 
  private:
@@ -133,7 +133,8 @@ class DependencyComparison {
       const std::uint64_t barrier = span->barrier;
       const Upstream* now = upstream_at(at, to);
       const Upstream& before = upstream_of_barrier(barrier);
-      if (now == nullptr ? barrier != 0 : before != *now) return differing_.push_back(JobId{at});
+      if (now == nullptr ? barrier != 0 : before != *now)
+        differing_.push_back({JobId{at}, to - at});
       at = to;
     }
   }
@@ -164,7 +165,7 @@ class DependencyComparison {
   std::deque<Upstream> sets_;
   std::vector<Members> members_;
   std::map<std::uint64_t, Upstream> barriers_;
-  std::vector<JobId> differing_;
+  std::vector<JobRange> differing_;
 };
 
 // By the number of the action. A forged store may have several for one.
@@ -187,11 +188,24 @@ Result<Triggers> triggers_there(const claim::Reader& reader) {
                "run `torc verify` on the store"};
 }
 
+// Those of `jobs` that are in `some`, which are sorted and disjoint.
+void add_common(const JobRange& jobs, const std::vector<JobRange>& some,
+                std::vector<JobRange>& to) {
+  const std::uint64_t end = raw(jobs.first) + jobs.count;
+  auto at = std::ranges::upper_bound(some, jobs.first, {}, &JobRange::first);
+  if (at != some.begin()) --at;
+  for (; at != some.end() && raw(at->first) < end; ++at) {
+    const std::uint64_t first = std::max(raw(jobs.first), raw(at->first));
+    const std::uint64_t last = std::min(end, raw(at->first) + at->count);
+    if (first < last) to.push_back({JobId{first}, last - first});
+  }
+}
+
 }  // namespace
 
-Result<std::vector<JobId>> differing_dependencies(const claim::Reader& reader,
-                                                  const claim::Plan& plan,
-                                                  const JobNumberMap& numbers) {
+Result<std::vector<JobRange>> differing_dependencies(const claim::Reader& reader,
+                                                     const claim::Plan& plan,
+                                                     const JobNumberMap& numbers) {
   return DependencyComparison(reader, plan, numbers).run();
 }
 
@@ -212,14 +226,20 @@ Result<std::optional<std::uint32_t>> differing_action(const claim::Reader& reade
   return std::optional(std::min(a->first, b->first));
 }
 
-std::vector<claim::DependencySet> new_dependencies(const claim::Plan& plan,
-                                                   const JobNumberMap& numbers) {
+std::vector<claim::DependencySet> dependencies_of(const claim::Plan& plan,
+                                                  const JobNumberMap& numbers,
+                                                  const std::vector<JobRange>& rewired) {
   std::vector<claim::DependencySet> sets;
   for (const claim::DependencySet& set : plan.dependencies) {
+    if (set.action != 0) continue;
     std::vector<JobRange> members;
     for (const JobRange& range : set.members) {
       for (const JobNumberMap::Piece& piece : numbers.pieces(range)) {
-        if (piece.is_new) members.push_back(piece.jobs);
+        if (piece.is_new) {
+          members.push_back(piece.jobs);
+        } else {
+          add_common(piece.jobs, rewired, members);
+        }
       }
     }
     if (members.empty()) continue;

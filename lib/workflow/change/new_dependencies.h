@@ -43,11 +43,11 @@ class JobNumberMap {
 // Sorted by first job, neighbours joined.
 [[nodiscard]] std::vector<claim::JobRange> joined(std::vector<claim::JobRange> ranges);
 
-// The jobs that are there and wait for other ones there than in the file, or on other conditions:
-// of each entry the first. Costs what the dependencies cost, not what the jobs do.
-Result<std::vector<JobId>> differing_dependencies(const claim::Reader& reader,
-                                                  const claim::Plan& plan,
-                                                  const JobNumberMap& numbers);
+// The jobs that are there and wait for other ones there than in the file, or on other conditions;
+// sorted. Costs what the dependencies cost, not what the jobs do.
+Result<std::vector<claim::JobRange>> differing_dependencies(const claim::Reader& reader,
+                                                            const claim::Plan& plan,
+                                                            const JobNumberMap& numbers);
 
 // The number of the first action that other jobs set off there than in the file; nullopt: none.
 // Looks at all that jobs and actions wait for.
@@ -55,8 +55,10 @@ Result<std::optional<std::uint32_t>> differing_action(const claim::Reader& reade
                                                       const claim::Plan& plan,
                                                       const JobNumberMap& numbers);
 
-// What the jobs that are new wait for, by the numbers of the store.
-[[nodiscard]] std::vector<claim::DependencySet> new_dependencies(const claim::Plan& plan,
-                                                                 const JobNumberMap& numbers);
+// What the jobs that are new wait for, and those of `rewired`, which are there; by the numbers of
+// the store.
+[[nodiscard]] std::vector<claim::DependencySet> dependencies_of(
+    const claim::Plan& plan, const JobNumberMap& numbers,
+    const std::vector<claim::JobRange>& rewired);
 
 }  // namespace torc::workflow

@@ -60,18 +60,7 @@ Error Refusals::error(const std::string& summary) const {
   return invalid(fmt::format("{}, for {} reasons", summary, show_count(count_)), std::move(text));
 }
 
-constexpr const char* kElse = "or make a new store with `torc init`";
-
-// The first job that was added later; beyond all jobs when none was.
-Result<std::uint64_t> first_addition(const claim::Reader& reader, std::uint64_t jobs) {
-  const claim::Key key(claim::Table::addition);
-  const auto value = reader.get(key);
-  if (!value) return jobs + 1;
-  const auto additions = claim::decode_additions(*value);
-  if (!additions)
-    return Error{ErrorKind::corrupt, "the list of additions is damaged", "torc verify"};
-  return additions->count == 0 ? jobs + 1 : additions->first;
-}
+constexpr const char* kElse = "or say `torc apply FILE`, which takes it over";
 
 class RecipeComparison {
  public:
@@ -196,7 +185,7 @@ class RecipeComparison {
   // Jobs of the old file that the new one has no more. What was added since is none of its
   // business.
   Result<void> check_left_out(std::uint64_t jobs) {
-    TORC_ASSIGN(const std::uint64_t added, first_addition(reader_, jobs));
+    TORC_ASSIGN(const std::uint64_t added, claim::first_addition(reader_, jobs));
     for (const claim::Template& t : left_) {
       if (raw(t.first) >= added) continue;
       TORC_ASSIGN(const spec::Recipe recipe, recipe_of(t));
@@ -253,9 +242,11 @@ class RecipeComparison {
   }
 
   Result<void> refuse_other_dependencies() {
-    TORC_ASSIGN(const std::vector<JobId> all, differing_dependencies(reader_, plan_, numbers_));
+    TORC_ASSIGN(const std::vector<claim::JobRange> all,
+                differing_dependencies(reader_, plan_, numbers_));
     RecipeBook book;
-    for (const JobId id : all) {
+    for (const claim::JobRange& jobs : all) {
+      const JobId id = jobs.first;
       refusals_.add(
           fmt::format("'{}' waits for other jobs in the new workflow file, or on other conditions",
                       printable(job_name(book, reader_, id))),
@@ -280,7 +271,7 @@ class RecipeComparison {
     added.handlers = plan_.handlers;
     added.limits = plan_.limits;
     added.definitions = plan_.definitions;
-    added.dependencies = new_dependencies(plan_, numbers_);
+    added.dependencies = dependencies_of(plan_, numbers_, {});
   }
 
   Result<void> check_user_data() {

@@ -30,11 +30,11 @@ LoadedSpec load(const std::string& jobs) {
 }
 
 struct World {
-  explicit World(const std::string& jobs) : wf(make_plan(load(jobs), "/")) {}
+  explicit World(const std::string& jobs) : wf(make_plan(load(jobs), {"/"})) {}
 
   Result<NewRecipes> compare(const std::string& jobs) const {
     const LoadedSpec loaded = load(jobs);
-    return compare_with_store(wf.tx, make_plan(loaded, "/"), user_data_of(*loaded.expansion));
+    return compare_with_store(wf.tx, make_plan(loaded, {"/"}), user_data_of(*loaded.expansion));
   }
   std::string refusal(const std::string& jobs) const {
     const auto found = compare(jobs);

@@ -72,6 +72,8 @@ Fact other_job(const spec::RenderedJob& before, const spec::RenderedJob& now) {
     return of_job(now.name, "keeps its output otherwise in the store (stdio)");
   if (before.checkpoint_exit_code != now.checkpoint_exit_code)
     return of_job(now.name, "has another checkpoint_exit_code in the store");
+  if (before.allow_missing_outputs != now.allow_missing_outputs)
+    return of_job(now.name, "has another allow_missing_outputs in the store");
   if (before.launch != now.launch)
     return of_job(now.name, "is started otherwise on its nodes in the store");
   return {};
@@ -90,6 +92,10 @@ const char* other_need(const claim::JobClass& before, const claim::JobClass& now
 
 Fact other_handler(const claim::Handler& before, const claim::Handler& now) {
   if (before == now) return {};
+  if (before.recoveries != now.recoveries)
+    return fmt::format(
+        "is recovered at most {} time(s) in the store, and {} in the file (on_failure)",
+        before.recoveries, now.recoveries);
   for (std::size_t i = 0; i < before.rules.size() && i < now.rules.size(); ++i) {
     const std::string& script = before.rules[i].script;
     if (script != now.rules[i].script)
@@ -98,15 +104,35 @@ Fact other_handler(const claim::Handler& before, const claim::Handler& now) {
   return "has another failure handler in the store";
 }
 
+Error damaged_action(std::uint32_t number) {
+  return Error{ErrorKind::corrupt, fmt::format("action {} cannot be read", number),
+               "run `torc verify` on the store"};
+}
+
+Fact other_action(const claim::Action& before, const claim::Action& now) {
+  const auto commands = [](const claim::Action& a) {
+    return fmt::format(
+        "{}", fmt::join(decode_commands(a.recipe).value_or(std::vector<std::string>{"?"}), "\n"));
+  };
+  if (before.recipe != now.recipe) {
+    return fmt::format("an action ({}) runs {}", claim::to_string(now.trigger),
+                       both(commands(before), commands(now)));
+  }
+  if (before.schedule != now.schedule) {
+    return fmt::format("an action ({}) asks for other allocations in the store",
+                       claim::to_string(now.trigger));
+  }
+  if (before.trigger == now.trigger && before.persistent == now.persistent) return {};
+  if (now.schedule) return "an action that asks for allocations has another trigger in the store";
+  return fmt::format("the action that runs '{}' has another trigger in the store",
+                     beginning_of(commands(now)));
+}
+
 class WorkComparison {
  public:
   WorkComparison(const claim::Reader& reader, const claim::Plan& plan,
-                 const std::vector<claim::UserDatum>& user_data, Directory directory)
-      : reader_(reader),
-        plan_(plan),
-        user_data_(user_data),
-        directory_(directory),
-        state_(reader) {}
+                 const std::vector<claim::UserDatum>& user_data, const Path& runs_in)
+      : reader_(reader), plan_(plan), user_data_(user_data), runs_in_(runs_in), state_(reader) {}
 
   Result<Fact> run() {
     for (const auto look :
@@ -236,10 +262,11 @@ class WorkComparison {
   }
 
   Result<Fact> dependencies() {
-    TORC_ASSIGN(const std::vector<JobId> all, differing_dependencies(reader_, plan_, numbers_));
+    TORC_ASSIGN(const std::vector<claim::JobRange> all,
+                differing_dependencies(reader_, plan_, numbers_));
     if (all.empty()) return Fact{};
     RecipeBook book;
-    return Fact(of_job(job_name(book, reader_, all.front()),
+    return Fact(of_job(job_name(book, reader_, all.front().first),
                        "waits for other jobs in the store, or on other conditions"));
   }
 
@@ -247,9 +274,9 @@ class WorkComparison {
     TORC_ASSIGN(const claim::WorkflowState workflow, claim::read_workflow(reader_));
     TORC_ASSIGN(const WorkflowSettings before, decode_workflow_settings(workflow.settings));
     TORC_ASSIGN(const WorkflowSettings now, decode_workflow_settings(plan_.settings));
-    if (directory_ == Directory::compared && before.directory != now.directory) {
+    if (!runs_in_.empty() && runs_in_ != now.directory.path) {
       return Fact(fmt::format("the jobs of the store run in {}, and not here",
-                              printable(before.directory.string())));
+                              printable(runs_in_.string())));
     }
     if (const Fact fact = other_environment(before.run.env, now.run.env))
       return Fact("the environment of all jobs is another one: " + *fact);
@@ -260,51 +287,7 @@ class WorkComparison {
     return Fact{};
   }
 
-  // All records, also those that no counter knows of: one that is due runs.
-  Result<Fact> actions() {
-    std::size_t known = 0;
-    for (std::size_t i = 0; i < plan_.actions.size(); ++i) {
-      const auto number = static_cast<std::uint32_t>(i + 1);
-      const auto value = reader_.get(claim::action_key(number));
-      if (!value) continue;
-      ++known;
-      const auto before = claim::decode_action(*value);
-      if (!before) return damaged_action(number);
-      if (Fact fact = other_action(*before, plan_.actions[i])) return fact;
-    }
-    std::size_t records = 0;
-    reader_.scan_prefix(claim::Key(claim::Table::action), [&](const store::Entry& e) {
-      records += e.key != std::string_view(claim::Key(claim::Table::action)) ? 1U : 0U;
-      return true;
-    });
-    if (records != plan_.actions.size() || known != plan_.actions.size()) {
-      return Fact(fmt::format("the store has {} action(s), and the file {}", records,
-                              plan_.actions.size()));
-    }
-    if (known == 0) return Fact{};
-    TORC_ASSIGN(const auto number, differing_action(reader_, plan_, numbers_));
-    if (!number) return Fact{};
-    return Fact(fmt::format("action {} waits for other jobs in the store", *number));
-  }
-
-  static Error damaged_action(std::uint32_t number) {
-    return Error{ErrorKind::corrupt, fmt::format("action {} cannot be read", number),
-                 "run `torc verify` on the store"};
-  }
-
-  static Fact other_action(const claim::Action& before, const claim::Action& now) {
-    const auto commands = [](const claim::Action& a) {
-      return fmt::format(
-          "{}", fmt::join(decode_commands(a.recipe).value_or(std::vector<std::string>{"?"}), "\n"));
-    };
-    if (before.recipe != now.recipe) {
-      return fmt::format("an action ({}) runs {}", claim::to_string(now.trigger),
-                         both(commands(before), commands(now)));
-    }
-    if (before.trigger == now.trigger && before.persistent == now.persistent) return {};
-    return fmt::format("the action that runs '{}' has another trigger in the store",
-                       beginning_of(commands(now)));
-  }
+  Result<Fact> actions() { return other_actions(reader_, plan_, numbers_); }
 
   Result<Fact> bounds() {
     const auto value = reader_.get(claim::Key(claim::Table::workflow));
@@ -337,7 +320,7 @@ class WorkComparison {
   const claim::Reader& reader_;
   const claim::Plan& plan_;
   const std::vector<claim::UserDatum>& user_data_;
-  Directory directory_;
+  const Path& runs_in_;
   claim::State state_;
   std::vector<std::uint64_t> there_;   // by entry of the file: its first job in the store; 0: none
   std::vector<claim::Template> left_;  // of the store, not in the file
@@ -346,10 +329,39 @@ class WorkComparison {
 
 }  // namespace
 
+// All records, also those that no counter knows of: one that is due runs.
+Result<std::optional<std::string>> other_actions(const claim::Reader& reader,
+                                                 const claim::Plan& plan,
+                                                 const JobNumberMap& numbers) {
+  std::size_t known = 0;
+  for (std::size_t i = 0; i < plan.actions.size(); ++i) {
+    const auto number = static_cast<std::uint32_t>(i + 1);
+    const auto value = reader.get(claim::action_key(number));
+    if (!value) continue;
+    ++known;
+    const auto before = claim::decode_action(*value);
+    if (!before) return damaged_action(number);
+    if (Fact fact = other_action(*before, plan.actions[i])) return fact;
+  }
+  std::size_t records = 0;
+  reader.scan_prefix(claim::Key(claim::Table::action), [&](const store::Entry& e) {
+    records += e.key != std::string_view(claim::Key(claim::Table::action)) ? 1U : 0U;
+    return true;
+  });
+  if (records != plan.actions.size() || known != plan.actions.size()) {
+    return Fact(
+        fmt::format("the store has {} action(s), and the file {}", records, plan.actions.size()));
+  }
+  if (known == 0) return Fact{};
+  TORC_ASSIGN(const auto number, differing_action(reader, plan, numbers));
+  if (!number) return Fact{};
+  return Fact(fmt::format("action {} waits for other jobs in the store", *number));
+}
+
 Result<std::optional<std::string>> other_work(const claim::Reader& reader, const claim::Plan& plan,
                                               const std::vector<claim::UserDatum>& user_data,
-                                              Directory directory) {
-  return WorkComparison(reader, plan, user_data, directory).run();
+                                              const Path& runs_in) {
+  return WorkComparison(reader, plan, user_data, runs_in).run();
 }
 
 }  // namespace torc::workflow

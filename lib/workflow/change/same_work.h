@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "lib/base/path.h"
 #include "lib/base/result.h"
 #include "lib/claim/rules/plan.h"
 #include "lib/claim/tables/transaction.h"
@@ -13,11 +14,11 @@
 
 namespace torc::workflow {
 
-enum class Directory : unsigned char {
-  compared,
-  any  // whoever named a store knows where its jobs run
-};
+class JobNumberMap;
 
+// `runs_in`: where the store's jobs run (find_working_directory()); empty: whoever named the store
+// knows that, and it is not compared.
+//
 // The first thing in which they differ, as a sentence without its full stop; nullopt: none. Of jobs
 // it compares entries: their commands, environments, output, files, resources, failure handlers and
 // what they wait for. Then the directory, the settings of the workflow, its actions, and what the
@@ -35,6 +36,11 @@ enum class Directory : unsigned char {
 // store's alone. Error corrupt: records that cannot be read.
 Result<std::optional<std::string>> other_work(const claim::Reader& reader, const claim::Plan& plan,
                                               const std::vector<claim::UserDatum>& user_data,
-                                              Directory directory);
+                                              const Path& runs_in);
+
+// The same of the actions alone: what they run, and what sets them off.
+Result<std::optional<std::string>> other_actions(const claim::Reader& reader,
+                                                 const claim::Plan& plan,
+                                                 const JobNumberMap& numbers);
 
 }  // namespace torc::workflow

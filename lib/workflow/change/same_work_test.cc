@@ -53,15 +53,15 @@ LoadedSpec load_file(std::string_view text) {
   return loaded;
 }
 
-claim::Plan plan(std::string_view text, const Path& directory = "/here") {
-  return make_plan(load_file(text), directory);
+claim::Plan plan(std::string_view text) {
+  return make_plan(load_file(text), {"/here"});
 }
 
 // Empty: the store would run what the file says.
 std::string other(const claim::Reader& store, std::string_view file,
-                  Directory directory = Directory::compared) {
+                  const Path& runs_in = "/here") {
   const auto found =
-      other_work(store, plan(file), user_data_of(*load_file(file).expansion), directory);
+      other_work(store, plan(file), user_data_of(*load_file(file).expansion), runs_in);
   EXPECT_TRUE(found.ok()) << found.error().text();
   return found.ok() && *found ? **found : "";
 }
@@ -129,6 +129,8 @@ TEST(SameWork, whatever_a_record_says_otherwise_is_named) {
        "settings of al"},
       {"max_failures: 3", "max_failures: 3\nbudget: {core_hours: 9}", "budget is another one"},
       {"max_failures: 3", "max_failures: 3\nlearn_runtimes: true", "settings of al"},
+      {"max_failures: 3", "max_failures: 3\non_failure: recover",
+       "job 'a' is recovered at most 3 time(s) in the store, and 0 in the file (on_failure)"},
   };
   for (const Case& c : kCases) {
     const claim::TestWorkflow store(plan(with(c.from, c.to)));
@@ -148,9 +150,10 @@ TEST(SameWork, a_job_that_is_started_otherwise_on_its_nodes_is_named) {
 }
 
 TEST(SameWork, jobs_run_here_unless_the_store_was_named) {
-  const claim::TestWorkflow store(plan(kFile, "/elsewhere"));
-  EXPECT_EQ(other(store.tx, kFile), "the jobs of the store run in /elsewhere, and not here");
-  EXPECT_EQ(other(store.tx, kFile, Directory::any), "");
+  const claim::TestWorkflow store(plan(kFile));
+  EXPECT_EQ(other(store.tx, kFile, "/elsewhere"),
+            "the jobs of the store run in /elsewhere, and not here");
+  EXPECT_EQ(other(store.tx, kFile, ""), "");
 }
 
 TEST(SameWork, one_job_of_many_that_runs_something_else_is_found) {
@@ -255,7 +258,7 @@ TEST(SameWork, a_recipe_that_cannot_be_read_is_damage) {
   claim::Template t = *claim::read_template(store.tx, JobId{1});
   t.recipe = "none";
   store.tx.put(claim::Key(claim::Table::job_template, 1), encode(t));
-  const auto found = other_work(store.tx, plan(kFile), {}, Directory::any);
+  const auto found = other_work(store.tx, plan(kFile), {}, "");
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().kind, ErrorKind::corrupt);
 }

@@ -111,7 +111,7 @@ TEST(SettingWords, a_part_of_a_gpu_is_for_jobs_that_are_no_steps_of_slurm) {
        {std::pair(spec::ExecutionMode::slurm, false), std::pair(spec::ExecutionMode::direct, true),
         std::pair(spec::ExecutionMode::automatic, true)}) {
     WorkflowSettings settings;
-    settings.directory = "/";
+    settings.directory.path = "/";
     settings.run.execution.mode = mode;
     claim::Plan plan = claim::plan_of({{1, 0}});
     plan.settings = encode(settings);

@@ -11,7 +11,8 @@
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/tables/state.h"
 #include "lib/claim/tables/tables.h"
-#include "lib/workflow/change/parted.h"
+#include "lib/claim/transactions/reshape.h"
+#include "lib/workflow/change/redefinition.h"
 
 namespace torc::workflow {
 namespace {
@@ -56,12 +57,22 @@ void compare_files(std::string_view kind, const std::vector<std::string>& paths,
 
 }  // namespace
 
-const NewRecipes::Entry* StaleSearch::new_entry(JobId first) const {
+const NewRecipes::Entry* StaleSearch::new_entry(JobId id) const {
   if (recipes_ == nullptr) return nullptr;
   const auto& all = recipes_->changed;
-  const auto at = std::lower_bound(all.begin(), all.end(), first,
-                                   [](const auto& e, JobId id) { return e.first < id; });
-  return at != all.end() && at->first == first ? &*at : nullptr;
+  const auto after = std::ranges::upper_bound(all, id, {}, &NewRecipes::Entry::first);
+  if (after == all.begin()) return nullptr;
+  const NewRecipes::Entry& entry = *std::prev(after);
+  return raw(id) - raw(entry.first) < entry.count ? &entry : nullptr;
+}
+
+bool StaleSearch::has_new_entry(std::uint64_t first, std::uint64_t end) const {
+  if (recipes_ == nullptr) return false;
+  const auto& all = recipes_->changed;
+  const auto after = std::ranges::lower_bound(all, JobId{end}, {}, &NewRecipes::Entry::first);
+  if (after == all.begin()) return false;
+  const NewRecipes::Entry& last = *std::prev(after);
+  return raw(last.first) + last.count > first;
 }
 
 Result<std::uint64_t> StaleSearch::fingerprint_of(const claim::Reader& reader,
@@ -79,20 +90,6 @@ Result<std::uint64_t> StaleSearch::fingerprint_of(const claim::Reader& reader,
   return fingerprints_.emplace(name, claim::user_data_fingerprint(value)).first->second;
 }
 
-void StaleSearch::compare_recipes(Candidate& c, const spec::RenderedJob& old) const {
-  if (old.command != c.now.command) {
-    const Parted shown = where_they_part(old.command, c.now.command);
-    c.reasons.push_back(fmt::format("the command changed: '{}' was '{}'", shown.now, shown.before));
-  }
-  if (old.commands != c.now.commands)
-    c.reasons.emplace_back("the command of an alternative changed");
-  if (old.input_files != c.now.input_files) c.reasons.emplace_back("it has other input files");
-  if (old.output_files != c.now.output_files) c.reasons.emplace_back("it has other output files");
-  if (old.input_user_data != c.now.input_user_data ||
-      old.output_user_data != c.now.output_user_data)
-    c.reasons.emplace_back("it has other user data");
-}
-
 Result<void> StaleSearch::look_at_user_data(const claim::Reader& reader, Candidate& c) {
   for (const std::string& name : c.now.input_user_data) {
     TORC_ASSIGN(const std::uint64_t fingerprint, fingerprint_of(reader, name));
@@ -106,31 +103,37 @@ Result<void> StaleSearch::look_at_user_data(const claim::Reader& reader, Candida
 }
 
 Result<void> StaleSearch::gather_from(const claim::Reader& reader, const claim::Template& t) {
-  const NewRecipes::Entry* replaced = new_entry(t.first);
   TORC_ASSIGN(const spec::Recipe old, recipe_of(t));
-  std::optional<spec::Recipe> fresh;
-  if (replaced != nullptr) {
-    TORC_ASSIGN(fresh, spec::Recipe::decode(replaced->recipe));
-  }
-  const spec::Recipe& recipe = fresh ? *fresh : old;
   const std::uint64_t end = raw(t.first) + t.count;
-  if (!fresh && !recipe.takes_or_makes()) {
+  if (!old.takes_or_makes() && !has_new_entry(raw(t.first), end)) {
     next_ = end;
     return {};
   }
+  const NewRecipes::Entry* replaced = nullptr;
+  std::optional<spec::Recipe> fresh;
   claim::State state(reader);
   auto at = state.next_record(std::max(next_, raw(t.first)));
   for (; at && *at < end && part_.size() < kPart; at = state.next_record(*at + 1)) {
     next_ = *at + 1;
+    const NewRecipes::Entry* const now = new_entry(JobId{*at});
+    if (now != replaced) {
+      replaced = now;
+      fresh.reset();
+      if (now != nullptr) {
+        TORC_ASSIGN(fresh, spec::Recipe::decode(now->recipe));
+      }
+    }
+    if (!fresh && !old.takes_or_makes()) continue;
     const auto job = state.record(*at);
     if (!job || !(has_ended(job->state) || (fresh && claim::is_live(job->state)))) continue;
+    if (claim::is_removed(reader, JobId{*at})) continue;  // whatever became of its files
     Candidate c;
     c.id = JobId{*at};
     c.state = job->state;
     c.claim = job->claim;
     const std::uint64_t index = *at - raw(t.first);
-    c.now = recipe.render(index);
-    if (fresh) compare_recipes(c, old.render(index));
+    c.now = fresh ? fresh->render(*at - raw(replaced->first)) : old.render(index);
+    if (fresh) c.reasons = redefinitions(old.render(index), c.now);
     if (claim::is_live(job->state) && c.reasons.empty()) continue;
     TORC_ASSIGN(c.before, claim::read_signature(reader, c.id));
     TORC_TRY(look_at_user_data(reader, c));
@@ -165,7 +168,7 @@ Result<std::vector<std::string>> StaleSearch::reasons_of(Candidate& c) const {
   const bool completed = c.state == JobState::completed;
   if (c.before) {
     TORC_ASSIGN(const std::vector<FileFingerprint> inputs,
-                fingerprints_of(settings_.directory, c.now.input_files, sums(c.before->inputs)));
+                fingerprints_of(directory_, c.now.input_files, sums(c.before->inputs)));
     compare_files("input", c.now.input_files, c.before->inputs, inputs, reasons);
     for (std::size_t i = 0; i < c.user_data.size() && i < c.before->user_data.size(); ++i) {
       if (c.user_data[i] != c.before->user_data[i])
@@ -176,9 +179,13 @@ Result<std::vector<std::string>> StaleSearch::reasons_of(Candidate& c) const {
   const std::vector<FileFingerprint> none;
   const std::vector<FileFingerprint>& before = c.before ? c.before->outputs : none;
   TORC_ASSIGN(const std::vector<FileFingerprint> outputs,
-              fingerprints_of(settings_.directory, c.now.output_files, sums(before)));
+              fingerprints_of(directory_, c.now.output_files, sums(before)));
+  // What it need not make, and had not made then, is as it was.
+  const auto may_lack = [&](std::size_t i) {
+    return c.now.allow_missing_outputs && (before.size() != outputs.size() || !before[i].exists);
+  };
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (!outputs[i].exists)
+    if (!outputs[i].exists && !may_lack(i))
       reasons.push_back(fmt::format("output {} is not there", printable(c.now.output_files[i])));
   }
   if (reasons.empty()) compare_files("output", c.now.output_files, before, outputs, reasons);
@@ -210,19 +217,54 @@ Result<std::vector<StaleJob>> StaleSearch::run() {
   return stale;
 }
 
+Result<std::vector<claim::JobRange>> StaleSearch::unchanged(const std::vector<JobId>& jobs) {
+  std::vector<claim::JobRange> same;
+  std::vector<Candidate> all;
+  TORC_TRY(store_.view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
+    all.clear();
+    fingerprints_.clear();
+    claim::JobRange of{};  // those of the recipe
+    std::optional<spec::Recipe> recipe;
+    for (const JobId id : jobs) {
+      if (!recipe || raw(id) - raw(of.first) >= of.count) {
+        const auto t = claim::read_template(reader, id);
+        if (!t) continue;
+        const NewRecipes::Entry* const now = new_entry(id);
+        TORC_ASSIGN(recipe, now != nullptr ? spec::Recipe::decode(now->recipe) : recipe_of(*t));
+        of = now != nullptr ? claim::JobRange{now->first, now->count}
+                            : claim::JobRange{t->first, t->count};
+      }
+      Candidate c;
+      c.id = id;
+      c.state = JobState::completed;
+      c.now = recipe->render(raw(id) - raw(of.first));
+      TORC_ASSIGN(c.before, claim::read_signature(reader, id));
+      if (auto looked = look_at_user_data(reader, c); !looked) return looked;
+      all.push_back(std::move(c));
+    }
+    return {};
+  }));
+  for (Candidate& c : all) {
+    TORC_ASSIGN(const std::vector<std::string> reasons, reasons_of(c));
+    if (reasons.empty()) same.push_back({c.id, 1});
+  }
+  return same;
+}
+
 Result<std::vector<MissingInput>> StaleSearch::missing_inputs(
     const std::vector<claim::JobRange>& jobs, std::size_t most) {
   std::vector<MissingInput> missing;
   std::set<Path> wanted;
   const auto place = [&](const std::string& path) {
-    return (settings_.directory / path).lexically_normal();
+    return (directory_ / path).lexically_normal();
   };
   const auto each = [&](const claim::Reader& reader, const auto& visit) {
     return claim::scan_templates(reader, [&](const claim::Template& t) {
       const NewRecipes::Entry* replaced = new_entry(t.first);
       const auto recipe =
           replaced != nullptr ? spec::Recipe::decode(replaced->recipe) : recipe_of(t);
-      if (recipe.ok() && recipe->takes_or_makes()) visit(t, *recipe);
+      const std::uint64_t base = raw(replaced != nullptr ? replaced->first : t.first);
+      if (recipe.ok() && recipe->takes_or_makes()) visit(t, *recipe, base);
       return true;
     });
   };
@@ -234,22 +276,24 @@ Result<std::vector<MissingInput>> StaleSearch::missing_inputs(
   TORC_TRY(store_.view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
     taken.clear();
     claim::State state(reader);
-    const auto scanned = each(reader, [&](const claim::Template& t, const spec::Recipe& recipe) {
-      for (const claim::JobRange& r : jobs) {
-        const std::uint64_t end = std::min(raw(t.first) + t.count, raw(r.first) + r.count);
-        for (auto id = state.next_record(std::max(raw(t.first), raw(r.first))); id && *id < end;
-             id = state.next_record(*id + 1)) {
-          spec::RenderedJob job = recipe.render(*id - raw(t.first));
-          if (!job.input_files.empty())
-            taken.push_back({std::move(job.name), std::move(job.input_files)});
-        }
-      }
-    });
+    const auto scanned =
+        each(reader, [&](const claim::Template& t, const spec::Recipe& recipe, std::uint64_t base) {
+          for (const claim::JobRange& r : jobs) {
+            const std::uint64_t end =
+                std::min({raw(t.first) + t.count, raw(r.first) + r.count, base + recipe.count()});
+            for (auto id = state.next_record(std::max(raw(t.first), raw(r.first))); id && *id < end;
+                 id = state.next_record(*id + 1)) {
+              spec::RenderedJob job = recipe.render(*id - base);
+              if (!job.input_files.empty())
+                taken.push_back({std::move(job.name), std::move(job.input_files)});
+            }
+          }
+        });
     return scanned ? state.sound() : scanned;
   }));
   for (const Taken& t : taken) {
     TORC_ASSIGN(const std::vector<FileFingerprint> fingerprints,
-                fingerprints_of(settings_.directory, t.paths, Sums::no));
+                fingerprints_of(directory_, t.paths, Sums::no));
     for (std::size_t i = 0; i < fingerprints.size(); ++i) {
       if (fingerprints[i].exists) continue;
       missing.push_back({t.job, t.paths[i]});
@@ -258,12 +302,21 @@ Result<std::vector<MissingInput>> StaleSearch::missing_inputs(
   }
   if (missing.empty()) return missing;
   TORC_TRY(store_.view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
-    return each(reader, [&](const claim::Template& t, const spec::Recipe& recipe) {
-      for (std::uint64_t k = 0; k < t.count && !wanted.empty(); ++k) {
+    return each(reader, [&](const claim::Template&, const spec::Recipe& recipe, std::uint64_t) {
+      for (std::uint64_t k = 0; k < recipe.count() && !wanted.empty(); ++k) {
         for (const std::string& path : recipe.render(k).output_files) wanted.erase(place(path));
       }
     });
   }));
+  if (recipes_ != nullptr) {  // jobs that are yet to come may make them
+    for (const claim::Template& t : recipes_->added.templates) {
+      TORC_ASSIGN(const spec::Recipe recipe, spec::Recipe::decode(t.recipe));
+      if (!recipe.takes_or_makes()) continue;
+      for (std::uint64_t k = 0; k < recipe.count() && !wanted.empty(); ++k) {
+        for (const std::string& path : recipe.render(k).output_files) wanted.erase(place(path));
+      }
+    }
+  }
   std::erase_if(missing, [&](const MissingInput& m) { return !wanted.contains(place(m.path)); });
   if (missing.size() > most) missing.resize(most);
   return missing;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/claim/rules/job.h"
@@ -62,14 +63,16 @@ struct MissingInput {
 
 class StaleSearch {
  public:
-  // `recipes` may be null; it and `store` must outlive the search.
-  StaleSearch(store::Store& store, const WorkflowSettings& settings, const NewRecipes* recipes,
-              Sums sums)
-      : store_(store), settings_(settings), recipes_(recipes), sums_(sums) {}
+  // `directory`: where jobs run. `recipes` may be null; it and `store` must outlive the search.
+  StaleSearch(store::Store& store, Path directory, const NewRecipes* recipes, Sums sums)
+      : store_(store), directory_(std::move(directory)), recipes_(recipes), sums_(sums) {}
 
   // Jobs that are over, and with new recipes those that run, in id order. Looks at the files of
   // every job that has some, in parts, so that no state is kept for long.
   Result<std::vector<StaleJob>> run();
+  // Of these jobs, which have a signature each or nothing to have one of, those for whose results
+  // nothing is other than it was. Sorted, as they are.
+  Result<std::vector<claim::JobRange>> unchanged(const std::vector<JobId>& jobs);
   // Of these jobs, the inputs that are not there and that no job makes; at most `most`.
   Result<std::vector<MissingInput>> missing_inputs(const std::vector<claim::JobRange>& jobs,
                                                    std::size_t most);
@@ -88,14 +91,16 @@ class StaleSearch {
 
   Result<void> gather(const claim::Reader& reader);
   Result<void> gather_from(const claim::Reader& reader, const claim::Template& t);
-  void compare_recipes(Candidate& candidate, const spec::RenderedJob& old) const;
   Result<void> look_at_user_data(const claim::Reader& reader, Candidate& candidate);
   [[nodiscard]] Result<std::vector<std::string>> reasons_of(Candidate& candidate) const;
-  const NewRecipes::Entry* new_entry(JobId first) const;
+  // That the job belongs to from now on; nullptr: to the one that it is of.
+  [[nodiscard]] const NewRecipes::Entry* new_entry(JobId id) const;
+  // Whether one of the jobs `first .. end - 1` has one.
+  [[nodiscard]] bool has_new_entry(std::uint64_t first, std::uint64_t end) const;
   Result<std::uint64_t> fingerprint_of(const claim::Reader& reader, const std::string& name);
 
   store::Store& store_;
-  const WorkflowSettings& settings_;
+  Path directory_;
   const NewRecipes* recipes_;
   Sums sums_;
   std::uint64_t next_ = 1;  // job to go on from

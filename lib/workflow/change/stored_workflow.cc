@@ -98,7 +98,8 @@ spec::ExistingWorkflow::Job StoredWorkflow::job(std::uint64_t number) {
   job.scheduler = c.scheduler;
   job.labels = c.labels;
   job.priority = t.priority;
-  if (page->handler) job.failure_handler = to_spec(*page->handler);
+  // One without rules only says that the workflow recovers by itself.
+  if (page->handler && !page->handler->rules.empty()) job.failure_handler = to_spec(*page->handler);
   job.crash_limit = t.crash_limit;
   for (const claim::LimitShare& share : c.limits) {
     const auto state = claim::read_limit(*reader_, share.number);

@@ -25,7 +25,6 @@ class StoredWorkflow : public spec::ExistingWorkflow {
       std::string_view prefix, std::string_view key) const override;
 
   [[nodiscard]] const spec::RunSettings& settings() const override { return settings_.run; }
-  [[nodiscard]] const Path& directory() const { return settings_.directory; }
   [[nodiscard]] std::uint64_t jobs() const override { return jobs_; }
   [[nodiscard]] std::optional<std::uint64_t> find_job(std::string_view name) override;
   void each_entry(

@@ -1,6 +1,7 @@
 #include "lib/workflow/context/spec_text.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -47,7 +48,7 @@ Result<void> replace_spec_copy(const Context& context, const Path& store, const 
   store::Disk& disk = context.world.disk;
   const Path copy = store / spec_copy_name(file);
   Path fresh = copy;
-  fresh += ".new";
+  fresh += fmt::format(".{}.new", ::getpid());  // another one may be at it
   (void)disk.unlink(fresh);
   TORC_TRY(store::write_file(disk, fresh, text, store::Durable::yes));
   TORC_TRY(disk.rename(fresh, copy, store::Replace::yes));

@@ -15,12 +15,15 @@ namespace torc::workflow {
 struct BatchScript {
   std::string scheduler;  // as the workflow calls it
   spec::Place place;      // of the scheduler in the workflow file
-  Path file;              // slurm/NAME.sbatch, in the store
+  Path file;              // slurm/NAME.sbatch or launcher/NAME.sh, in the store
   std::string text;
 };
 
 struct BatchScripts {
   std::vector<BatchScript> all;
+  // For these batch scripts sbatch is not asked: their launcher is another one, and this tells of
+  // it, see kept_launcher.h. Empty: they are Slurm's.
+  std::string definition;
   Path made_of;  // the file of their template; empty: the built-in one, or there are none
 };
 
@@ -32,8 +35,8 @@ struct BatchScripts {
 [[nodiscard]] Path default_store(const Context& context, const LoadedSpec& loaded);
 
 // The scripts for a store at `store`; nothing is written. `script_template`: as find_template()
-// takes it. Precondition: loaded.workflow. Errors: those of find_template() and of
-// slurm::render_script().
+// takes it; of Slurm's alone. Precondition: loaded.workflow. Errors: those of find_template() and
+// of slurm::render_script(), or of launcher::render_worker_script().
 Result<BatchScripts> render_scripts(const Context& context, const LoadedSpec& loaded,
                                     const Path& store, const std::string& script_template);
 

@@ -56,7 +56,7 @@ void advise(const spec::Workflow& workflow, const spec::ExpandedEntry& entry,
 }  // namespace
 
 void advise_of_cpus(LoadedSpec& loaded) {
-  if (!loaded.expansion) return;
+  if (!loaded.expansion || !loaded.workflow->launcher.empty()) return;
   const spec::Workflow& workflow = *loaded.workflow;
   std::vector<Offered> all;
   for (const spec::SlurmScheduler& s : workflow.slurm_schedulers)

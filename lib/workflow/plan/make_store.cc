@@ -9,6 +9,7 @@
 #include "lib/workflow/context/live_workers.h"
 #include "lib/workflow/context/sharing.h"
 #include "lib/workflow/context/spec_text.h"
+#include "lib/workflow/plan/kept_launcher.h"
 
 namespace torc::workflow {
 namespace {
@@ -16,13 +17,15 @@ namespace {
 namespace fs = std::filesystem;
 
 std::vector<store::Store::File> initial_files(const LoadedSpec& loaded,
-                                              const std::vector<BatchScript>& scripts) {
+                                              const BatchScripts& scripts) {
   // Slurm opens its output file before the script runs and makes no directory for it.
   std::vector<store::Store::File> files{{spec_copy_name(loaded.file), loaded.text},
                                         {"logs/README",
-                                         "slurm-*.out: what batch scripts and workers said. jobs/: "
+                                         "slurm-*.out, or by another batch system's name: what "
+                                         "batch scripts and workers said. jobs/: "
                                          "output of jobs; `torc logs NAME` finds it.\n"}};
-  for (const BatchScript& script : scripts) files.push_back({script.file, script.text});
+  for (const BatchScript& script : scripts.all) files.push_back({script.file, script.text});
+  if (!scripts.definition.empty()) files.push_back({kDefinitionFile, scripts.definition});
   return files;
 }
 
@@ -99,11 +102,15 @@ Result<MadeStore> make_store(const Context& context, const LoadedSpec& loaded,
                  "aside with --force"};
   }
   TORC_ASSIGN(made.scripts, render_scripts(context, loaded, directory, wishes.script_template));
-  const std::vector<store::Store::File> files = initial_files(loaded, made.scripts.all);
+  const std::vector<store::Store::File> files = initial_files(loaded, made.scripts);
   if (there) {
     TORC_ASSIGN(made.moved, move_aside(context, directory));
   }
-  const claim::Plan plan = make_plan(loaded, context.directory, wishes.sums);
+  const claim::Plan plan =
+      make_plan(loaded,
+                record_directory(wishes.workdir.empty() ? context.directory : wishes.workdir,
+                                 directory, (context.directory / loaded.file).lexically_normal()),
+                wishes.sums);
   const std::vector<claim::UserDatum> user_data = user_data_of(*loaded.expansion);
   if (wishes.group) write_for_group();
   made.disk = std::make_unique<store::PosixDisk>(wishes.group);

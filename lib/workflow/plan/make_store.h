@@ -22,6 +22,7 @@ struct StoreWishes {
   Sums sums = Sums::no;                                // for its workers, see file_fingerprints.h
   std::optional<std::chrono::seconds> retention = {};  // as `init --retention` tells it
   std::string script_template = {};  // of the batch scripts, as render_scripts() takes it
+  Path workdir = {};                 // where its jobs run; empty: where torc was called
 };
 
 struct MadeStore {

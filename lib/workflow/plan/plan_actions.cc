@@ -50,14 +50,24 @@ std::optional<claim::DependencySet> set_of(ActionUpstream&& upstream, std::uint3
   return set;
 }
 
+claim::Action action_of(const spec::Action& from, const spec::Workflow& workflow) {
+  claim::Action action{static_cast<claim::Trigger>(from.trigger), from.persistent,
+                       encode_commands(from.commands)};
+  if (from.kind != spec::Action::Kind::schedule_nodes) return action;
+  const auto& all = workflow.slurm_schedulers;
+  const auto at = std::ranges::find(all, from.scheduler, &spec::SlurmScheduler::name);
+  action.schedule = claim::ScheduleNodes{static_cast<std::uint32_t>(at - all.begin() + 1),
+                                         from.num_allocations, from.max_parallel_jobs.value_or(0)};
+  return action;
+}
+
 }  // namespace
 
 void add_actions(claim::Plan& plan, const spec::Workflow& workflow,
                  const spec::Expansion& expansion) {
   for (const spec::ExpandedAction& one : expansion.actions) {
     const spec::Action& from = workflow.actions[one.source];
-    plan.actions.push_back({static_cast<claim::Trigger>(from.trigger), from.persistent,
-                            encode_commands(from.commands)});
+    plan.actions.push_back(action_of(from, workflow));
     const auto number = static_cast<std::uint32_t>(plan.actions.size());
     ActionUpstream upstream;
     if (from.trigger == spec::Trigger::on_jobs_ready) upstream = upstream_of(plan, one.jobs);

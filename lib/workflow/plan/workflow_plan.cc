@@ -21,8 +21,10 @@
 #include "lib/workflow/context/file_search.h"
 #include "lib/workflow/context/spec_text.h"
 #include "lib/workflow/plan/cpu_advice.h"
+#include "lib/workflow/plan/kept_launcher.h"
 #include "lib/workflow/plan/plan_actions.h"
 #include "lib/workflow/plan/plan_dependencies.h"
+#include "lib/workflow/plan/plan_schedulers.h"
 
 namespace torc::workflow {
 namespace {
@@ -38,6 +40,7 @@ constexpr std::string_view kRefusal = "'torc init' refuses it";
 
 // What a batch script could not be made of. Who wrote the same default once shall read it once.
 void check_slurm(const spec::Workflow& draft, spec::Report& report) {
+  if (!draft.launcher.empty()) return;
   std::set<std::string> told;
   for (const spec::SlurmScheduler& scheduler : draft.slurm_schedulers) {
     if (scheduler.name.empty()) continue;  // it could not be read
@@ -56,31 +59,14 @@ void check_slurm(const spec::Workflow& draft, spec::Report& report) {
   }
 }
 
-// What the schedulers offer at most, as far as each of them says.
-void set_ceilings(const spec::Workflow& workflow, claim::Handler& handler) {
-  bool memory = !workflow.slurm_schedulers.empty();
-  bool runtime = memory;
-  const KeptFree kept = workflow.kept_free();
-  for (const spec::SlurmScheduler& s : workflow.slurm_schedulers) {
-    const auto mem = parse_slurm_memory(s.mem);
-    memory = memory && mem.has_value();
-    if (mem) handler.memory_ceiling = std::max(handler.memory_ceiling, *mem);
-    const auto limit = parse_walltime(s.walltime);
-    const bool limited = !s.walltime.empty() && limit.ok() && limit->has_value();
-    const auto longest = limited ? longest_runtime(**limit, kept) : std::chrono::seconds(0);
-    runtime = runtime && longest.count() > 0;
-    handler.runtime_ceiling = std::max(handler.runtime_ceiling, longest);
-  }
-  if (!memory) handler.memory_ceiling = {};
-  if (!runtime) handler.runtime_ceiling = {};
-}
-
 std::vector<claim::Handler> handlers_of(const spec::Workflow& workflow) {
   std::vector<claim::Handler> handlers;
   for (const spec::FailureHandler& from : workflow.failure_handlers) {
     claim::Handler& to = handlers.emplace_back();
     to.rules.assign(from.rules.begin(), from.rules.end());
-    set_ceilings(workflow, to);
+    const Ceilings most = ceilings_of(workflow);
+    to.memory_ceiling = most.memory;
+    to.runtime_ceiling = most.runtime;
   }
   return handlers;
 }
@@ -92,7 +78,59 @@ std::uint32_t handler_number(const spec::Workflow& workflow, const std::string& 
   return found == all.end() ? 0 : static_cast<std::uint32_t>(found - all.begin() + 1);
 }
 
+// The handlers of a plan. Where the workflow recovers by itself each entry has one, which says how
+// often, and what its scheduler offers at most.
+class Handlers {
+ public:
+  Handlers(const spec::Workflow& workflow, std::vector<claim::Handler>& all)
+      : workflow_(workflow), all_(all) {
+    all_ = handlers_of(workflow);
+  }
+
+  std::uint32_t number_of(const std::string& name, const std::string& scheduler) {
+    const std::uint32_t named = handler_number(workflow_, name);
+    if (workflow_.recoveries == 0) return named;
+    const auto [it, added] = recovering_.try_emplace({named, scheduler}, 0);
+    if (!added) return it->second;
+    claim::Handler handler = named == 0 ? claim::Handler{} : all_[named - 1];
+    const Ceilings most = ceilings_of(workflow_, scheduler);
+    handler.memory_ceiling = most.memory;
+    handler.runtime_ceiling = most.runtime;
+    handler.recoveries = workflow_.recoveries;
+    const auto same = std::ranges::find(all_, handler);
+    it->second = static_cast<std::uint32_t>(same - all_.begin() + 1);
+    if (same == all_.end()) all_.push_back(std::move(handler));
+    return it->second;
+  }
+
+ private:
+  const spec::Workflow& workflow_;
+  std::vector<claim::Handler>& all_;
+  std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> recovering_;
+};
+
 }  // namespace
+
+Ceilings ceilings_of(const spec::Workflow& workflow, const std::string& scheduler) {
+  Ceilings most;
+  bool memory = true;
+  bool runtime = true;
+  const KeptFree kept = workflow.kept_free();
+  for (const spec::SlurmScheduler& s : workflow.slurm_schedulers) {
+    if (!scheduler.empty() && s.name != scheduler) continue;
+    const auto mem = parse_slurm_memory(s.mem);
+    memory = memory && mem.has_value();
+    if (mem) most.memory = std::max(most.memory, *mem);
+    const auto limit = parse_walltime(s.walltime);
+    const bool limited = !s.walltime.empty() && limit.ok() && limit->has_value();
+    const auto longest = limited ? longest_runtime(**limit, kept) : std::chrono::seconds(0);
+    runtime = runtime && longest.count() > 0;
+    most.runtime = std::max(most.runtime, longest);
+  }
+  if (!memory) most.memory = {};
+  if (!runtime) most.runtime = {};
+  return most;
+}
 
 bool refuse_what_cannot_run(std::vector<spec::Diagnostic>& all) {
   bool any = false;
@@ -106,6 +144,38 @@ bool refuse_what_cannot_run(std::vector<spec::Diagnostic>& all) {
   }
   return any;
 }
+
+namespace {
+
+// `loaded` has the text, and the name that is told.
+void read_spec(const Context& context, LoadedSpec& loaded, const Path& path, const Path& base,
+               std::optional<spec::StdioMode> mode) {
+  const Path directory = base.empty() ? path.parent_path() : base;
+  spec::ReadFile read = [&context, &loaded, directory](const std::string& name) {
+    auto bytes = read_value_file(context, directory, name);
+    std::vector<std::string>& all = loaded.value_files;
+    if (bytes && std::ranges::find(all, name) == all.end()) all.push_back(name);
+    return bytes;
+  };
+  SearchRoom room;
+  read.find = [&context, &base, &room](const std::string& pattern) {
+    return find_files(context.world.disk, base.empty() ? context.directory : base, pattern, room);
+  };
+  std::vector<spec::Diagnostic> of_definition;
+  const auto check = [&](const spec::Workflow& draft, spec::Report& report) {
+    check_slurm(draft, report);
+    if (base.empty())
+      loaded.launcher = find_definition(context, draft, directory, report, of_definition);
+  };
+  spec::Loaded checked = spec::load(loaded.text, loaded.file, read, check, mode);
+  loaded.workflow = std::move(checked.workflow);
+  loaded.expansion = std::move(checked.expansion);
+  loaded.diagnostics = std::move(checked.diagnostics);
+  std::ranges::move(of_definition, std::back_inserter(loaded.diagnostics));
+  advise_of_cpus(loaded);
+}
+
+}  // namespace
 
 Result<LoadedSpec> load_spec(const Context& context, const std::string& file, Purpose purpose,
                              const Path& base, std::optional<spec::StdioMode> mode) {
@@ -123,22 +193,7 @@ Result<LoadedSpec> load_spec(const Context& context, const std::string& file, Pu
                       "name a workflow file; `torc check FILE` tells what is wrong with one");
   }
   loaded.text = *std::move(text);
-  const Path directory = base.empty() ? path.parent_path() : base;
-  spec::ReadFile read = [&context, &loaded, directory](const std::string& name) {
-    auto bytes = read_value_file(context, directory, name);
-    std::vector<std::string>& all = loaded.value_files;
-    if (bytes && std::ranges::find(all, name) == all.end()) all.push_back(name);
-    return bytes;
-  };
-  SearchRoom room;
-  read.find = [&context, &base, &room](const std::string& pattern) {
-    return find_files(context.world.disk, base.empty() ? context.directory : base, pattern, room);
-  };
-  spec::Loaded checked = spec::load(loaded.text, loaded.file, read, check_slurm, mode);
-  loaded.workflow = std::move(checked.workflow);
-  loaded.expansion = std::move(checked.expansion);
-  loaded.diagnostics = std::move(checked.diagnostics);
-  advise_of_cpus(loaded);
+  read_spec(context, loaded, path, base, mode);
   if (purpose == Purpose::run && refuse_what_cannot_run(loaded.diagnostics)) {
     loaded.workflow.reset();
     loaded.expansion.reset();
@@ -146,28 +201,45 @@ Result<LoadedSpec> load_spec(const Context& context, const std::string& file, Pu
   return loaded;
 }
 
+LoadedSpec load_spec_text(const Context& context, const std::string& file, std::string text) {
+  LoadedSpec loaded;
+  loaded.file = file;
+  loaded.text = std::move(text);
+  read_spec(context, loaded, (context.directory / file).lexically_normal(), {}, {});
+  return loaded;
+}
+
 std::string encode(const WorkflowSettings& settings) {
   return Encoder()
       .u8(kSettingsFormat)
-      .text(settings.directory.string())
+      .text(settings.directory.path.string())
       .text(spec::encode(settings.run))
       .u8(settings.sums == Sums::yes ? 1 : 0)
+      .text(settings.directory.store.string())
+      .text(settings.directory.file)
+      .varint(settings.directory.inode)
       .bytes();
 }
 
 Result<WorkflowSettings> decode_workflow_settings(std::string_view bytes) {
   Decoder in(bytes);
   const std::uint8_t format = in.u8();
-  const std::string_view directory = in.text();
+  WorkingDirectory directory{in.text()};
   const std::string_view run = in.text();
   const Sums sums = in.u8() == 0 ? Sums::no : Sums::yes;
+  // The first version ended here; it passes over what follows.
+  if (!in.at_end()) {
+    directory.store = in.text();
+    directory.file = in.text();
+    directory.inode = in.varint();
+  }
   if (!in.ok() || format != kSettingsFormat) {
     return Error{ErrorKind::unsupported,
                  "the workflow's settings are not of a form that this version reads",
                  "use the version of torc that made the store"};
   }
   TORC_ASSIGN(spec::RunSettings settings, spec::decode_settings(run));
-  return WorkflowSettings{Path(directory), std::move(settings), sums};
+  return WorkflowSettings{std::move(directory), std::move(settings), sums};
 }
 
 Result<WorkflowSettings> read_settings(store::Store& store) {
@@ -185,7 +257,7 @@ std::string job_word(std::string_view name, JobId id) {
   return shell_word(name);
 }
 
-claim::Plan make_plan(const LoadedSpec& loaded, const Path& directory, Sums sums) {
+claim::Plan make_plan(const LoadedSpec& loaded, const WorkingDirectory& directory, Sums sums) {
   const spec::Workflow& workflow = *loaded.workflow;
   claim::Plan plan;
   plan.name = workflow.name;
@@ -195,6 +267,7 @@ claim::Plan make_plan(const LoadedSpec& loaded, const Path& directory, Sums sums
   plan.sort = workflow.sort;
   plan.max_failures = workflow.max_failures.value_or(0);
   plan.budget = plan_budget(workflow.budget);
+  plan.schedulers = plan_schedulers(workflow);
   add_expansion(plan, workflow, *loaded.expansion);
   add_actions(plan, workflow, *loaded.expansion);
   return plan;
@@ -202,7 +275,7 @@ claim::Plan make_plan(const LoadedSpec& loaded, const Path& directory, Sums sums
 
 void add_expansion(claim::Plan& plan, const spec::Workflow& workflow,
                    const spec::Expansion& expansion) {
-  plan.handlers = handlers_of(workflow);
+  Handlers handlers(workflow, plan.handlers);
   PlannedLimits limits = plan_limits(workflow, expansion);
   plan.limits = std::move(limits.limits);
   std::map<claim::JobClass, std::uint32_t> classes;
@@ -232,7 +305,7 @@ void add_expansion(claim::Plan& plan, const spec::Workflow& workflow,
     t.count = entry.count;
     t.job_class = it->second;
     t.priority = entry.priority;
-    t.handler = handler_number(workflow, source.failure_handler);
+    t.handler = handlers.number_of(source.failure_handler, entry.scheduler);
     t.crash_limit = source.crash_limit.value_or(0);
     t.recipe = entry.recipe;
     if (entry.count == 1) {

@@ -10,6 +10,7 @@
 
 #include "lib/claim/rules/handler.h"
 #include "lib/claim/rules/plan.h"
+#include "lib/claim/rules/recovery.h"
 #include "lib/claim/scheduling/retry.h"
 #include "lib/claim/tables/transaction.h"
 #include "lib/claim/tables/user_datum.h"
@@ -18,6 +19,7 @@
 #include "lib/spec/sweep/recipe.h"
 #include "lib/workflow/context/context.h"
 #include "lib/workflow/context/file_fingerprints.h"
+#include "lib/workflow/plan/working_directory.h"
 
 namespace torc::workflow {
 
@@ -28,6 +30,9 @@ struct LoadedSpec {
   std::optional<spec::Workflow> workflow;  // both present when there was no error
   std::optional<spec::Expansion> expansion;
   std::vector<spec::Diagnostic> diagnostics;
+  // What its launcher stands for, see kept_launcher.h; empty: Slurm's, or only looked at from a
+  // store.
+  std::string launcher;
   std::vector<std::string> value_files;  // that it names and that were read, as it names them
 };
 
@@ -41,13 +46,23 @@ Result<LoadedSpec> load_spec(const Context& context, const std::string& file,
                              Purpose purpose = Purpose::run, const Path& base = {},
                              std::optional<spec::StdioMode> mode = {});
 
+// The same of a text that is to be written into that file: its place is what counts of it.
+[[nodiscard]] LoadedSpec load_spec_text(const Context& context, const std::string& file,
+                                        std::string text);
+
 // Makes errors of the notes on what this version cannot run, for who would run it. Whether there
 // were any.
 bool refuse_what_cannot_run(std::vector<spec::Diagnostic>& all);
 
+// What a job may be given at most: the largest that its scheduler offers, or, where it is bound to
+// none, any of them. 0: there are none, or one of them does not say.
+using claim::Ceilings;
+[[nodiscard]] Ceilings ceilings_of(const spec::Workflow& workflow,
+                                   const std::string& scheduler = {});
+
 // What every worker needs of the workflow besides its jobs.
 struct WorkflowSettings {
-  Path directory;  // where init ran: jobs run there, relative paths of the spec mean it
+  WorkingDirectory directory;  // where jobs run: find_working_directory() says where that is now
   spec::RunSettings run;
   Sums sums = Sums::no;  // whether workers hash the files of jobs
 };
@@ -56,7 +71,7 @@ Result<WorkflowSettings> decode_workflow_settings(std::string_view bytes);
 // The same, as the store has them.
 Result<WorkflowSettings> read_settings(store::Store& store);
 
-[[nodiscard]] claim::Plan make_plan(const LoadedSpec& loaded, const Path& directory,
+[[nodiscard]] claim::Plan make_plan(const LoadedSpec& loaded, const WorkingDirectory& directory,
                                     Sums sums = Sums::no);
 // Beside the plan in the first commit of a store.
 [[nodiscard]] std::vector<claim::UserDatum> user_data_of(const spec::Expansion& expansion);

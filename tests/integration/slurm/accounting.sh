@@ -11,12 +11,13 @@ check_accounting() {
 # Nobody but who may enter $dir reaches the database: it has a socket there, and no port.
 start_database() {
   local db=$dir/db
-  mkdir -m 700 "$db" "$db/data"
-  mariadb-install-db --no-defaults --user=root --datadir="$db/data" --skip-test-db \
+  mkdir -m 700 "$db" "$db/data" "$db/tmp"
+  # Of temporary tables in /tmp another one that begins there takes away what it takes for left over.
+  mariadb-install-db --no-defaults --user=root --datadir="$db/data" --tmpdir="$db/tmp" --skip-test-db \
     --auth-root-authentication-method=socket >"$dir/log/mariadb-install-db.out" 2>&1 ||
     fail "the database is not made; see $dir/log/mariadb-install-db.out"
   # What is lost with the machine is lost with the test.
-  setsid mariadbd --no-defaults --user=root --datadir="$db/data" --socket="$db/socket" --skip-networking \
+  setsid mariadbd --no-defaults --user=root --datadir="$db/data" --tmpdir="$db/tmp" --socket="$db/socket" --skip-networking \
     --pid-file="$db/pid" --log-error="$dir/log/mariadbd.log" --innodb-buffer-pool-size=64M \
     --innodb-lock-wait-timeout=900 --performance-schema=OFF --innodb-flush-log-at-trx-commit=0 \
     </dev/null >/dev/null 2>&1 &

@@ -241,12 +241,14 @@ start() {
 }
 
 stop() {
-  local file
+  local file ends=()
   [ -d "$dir/run" ] || return 0
   for file in "$dir"/run/n[0-9]*; do
     [ -e "$file" ] && shut_down "${file##*/}" &
+    ends+=($!)
   done
-  wait
+  # For these alone: of a start that failed the guard is a child, too, and ends with its owner.
+  wait "${ends[@]}"
   for file in slurmctld slurmdbd mariadbd munged guard; do
     [ -e "$dir/run/$file" ] && finish "$file" TERM KILL
   done

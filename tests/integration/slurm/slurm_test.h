@@ -66,6 +66,7 @@ class SlurmTest : public testing::Test {
                             const std::map<std::string, std::string>& env = {}) const {
     auto launch = Launch{Words{"/usr/bin/env"} + argv, env, work_, {}, {}};
     launch.env["SLURM_CONF"] = (cluster_ / "slurm.conf").string();
+    launch.env.try_emplace("XDG_CACHE_HOME", (scratch_.path() / "caches").string());
     return run(launch);
   }
   // Further lines of slurm.conf.

@@ -1,0 +1,246 @@
+#include "bin/commands/change/apply_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "bin/commands/ringing.h"
+#include "lib/base/quantities.h"
+#include "lib/base/text/quote.h"
+#include "lib/report/job_view.h"
+#include "lib/store/disk/disk.h"
+#include "lib/workflow/change/renewed_scripts.h"
+#include "lib/workflow/context/spec_text.h"
+
+namespace torc::cli {
+namespace {
+
+using nlohmann::ordered_json;
+using workflow::Applied;
+using workflow::Edit;
+
+constexpr std::size_t kShownEdits = 16;
+constexpr std::size_t kShownJobs = 8;
+constexpr std::size_t kListedJobs = 1000;
+
+std::string plural(std::uint64_t n, std::string_view one) {
+  return fmt::format("{} {}{}", show_count(n), one, n == 1 ? "" : "s");
+}
+
+// "10 jobs align_{i} (align_21 to align_30)", "job merge"
+std::string jobs_of(const Edit& edit) {
+  if (edit.jobs == 1) return "job " + printable(edit.first);
+  return fmt::format("{} {} ({} to {})", plural(edit.jobs, "job"), printable(edit.entry),
+                     printable(edit.first), printable(edit.last));
+}
+
+// What became of those that have run: "; 3 have run: these run again".
+std::string past_of(const Edit& edit) {
+  std::string text;
+  if (edit.over > 0)
+    text = fmt::format("; {} had run and {} again", show_count(edit.over),
+                       edit.over == 1 ? "runs" : "run");
+  if (edit.live > 0)
+    text += fmt::format("; {} at work {} by what {} {}", show_count(edit.live),
+                        edit.live == 1 ? "ends" : "end", edit.live == 1 ? "it" : "they",
+                        edit.live == 1 ? "was" : "were");
+  return text;
+}
+
+std::string line_of(const Edit& edit) {
+  switch (edit.kind) {
+    case Edit::Kind::added:
+      return fmt::format("+ {}", jobs_of(edit));
+    case Edit::Kind::returned:
+      return fmt::format("+ {}, in the file again", jobs_of(edit));
+    case Edit::Kind::removed:
+      return fmt::format(
+          "- {}{}{}", jobs_of(edit),
+          edit.over > 0
+              ? fmt::format("; {} had run: the results stay in the history", show_count(edit.over))
+              : std::string(),
+          edit.live > 0 ? fmt::format("; {} at work {} ended", show_count(edit.live),
+                                      edit.live == 1 ? "is" : "are")
+                        : std::string());
+    case Edit::Kind::redefined:
+    case Edit::Kind::rewired:
+      return fmt::format("~ {}: {}{}", jobs_of(edit), printable(edit.what), past_of(edit));
+    case Edit::Kind::terms:
+      return fmt::format("~ {}: {}; nothing runs again for it{}", jobs_of(edit),
+                         printable(edit.what),
+                         edit.failed == 0 ? std::string()
+                                          : fmt::format(", nor do the {} that failed: `torc retry "
+                                                        "--failed` tries them again",
+                                                        show_count(edit.failed)));
+    case Edit::Kind::settings:
+      return fmt::format("~ {}: {}", printable(edit.entry), printable(edit.what));
+  }
+  return "";
+}
+
+std::string_view kind_of(Edit::Kind kind) {
+  switch (kind) {
+    case Edit::Kind::added:
+      return "added";
+    case Edit::Kind::removed:
+      return "removed";
+    case Edit::Kind::returned:
+      return "returned";
+    case Edit::Kind::redefined:
+      return "redefined";
+    case Edit::Kind::rewired:
+      return "rewired";
+    case Edit::Kind::terms:
+      return "terms";
+    case Edit::Kind::settings:
+      return "settings";
+  }
+  return "";
+}
+
+bool is_told_by_edit(const Applied& applied, const workflow::StaleJob& job) {
+  return std::ranges::any_of(applied.difference.recipes.changed, [&](const auto& entry) {
+    return raw(job.id) - raw(entry.first) < entry.count;
+  });
+}
+
+// Jobs whose files or data changed; what the file says otherwise is told by its line.
+void print_stale(const App& app, const Applied& applied) {
+  std::size_t shown = 0;
+  std::uint64_t more = 0;
+  for (const workflow::StaleJob& job : applied.stale) {
+    if (is_told_by_edit(applied, job)) continue;
+    if (shown == kShownJobs) {
+      ++more;
+      continue;
+    }
+    ++shown;
+    say(app.out, "~ job {}: {}\n", printable(job.name), fmt::join(job.reasons, "; "));
+  }
+  if (more > 0) say(app.out, "  and {} more\n", show_count(more));
+}
+
+}  // namespace
+
+Result<void> refuse_other_file(const App& app, store::Store& store,
+                               const workflow::LoadedSpec& loaded) {
+  TORC_ASSIGN(const auto settings, workflow::read_settings(store));
+  const std::string& before = settings.directory.file;
+  std::error_code error;
+  if (before.empty() || Path(before).filename() == Path(loaded.file).filename()) return {};
+  if (!std::filesystem::exists(app.directory / before, error))
+    return {};  // it has another name now
+  return Error{
+      ErrorKind::exists,
+      fmt::format("{} is the store of {}, which is here too, and not of {}",
+                  workflow::shown_path(app, store.directory()), printable(before), loaded.file),
+      "give one of the files another `name:`, or say where the store of this one is to be "
+      "with --store DIR"};
+}
+
+Result<Applied> apply_file(const App& app, store::Store& store, const workflow::LoadedSpec& loaded,
+                           const workflow::ApplyTerms& terms, bool dry_run) {
+  TORC_ASSIGN(Applied applied,
+              workflow::apply(app, store, loaded, terms, ringing_change(app, store, dry_run)));
+  if (dry_run) return applied;
+  const Path copy = store.directory() / workflow::spec_copy_name(loaded.file);
+  const auto kept = store::read_file(app.world.disk, copy);
+  // Before the copy is another one: by it is told what a person has edited.
+  const auto renewed = workflow::renew_scripts(app, store.directory(), loaded);
+  if (!renewed) {
+    say(app.err, "torc: warning: {}\n", renewed.error().text());
+    return applied;  // the copy stays, by which it is tried again
+  }
+  const workflow::RenewedScripts& scripts = *renewed;
+  for (const std::string& written : scripts.written) {
+    say(app.err, "torc: note: {} was written anew, by what the file says now\n",
+        printable((store.directory() / written).string()));
+  }
+  for (const std::string& left : scripts.left) {
+    say(app.err,
+        "torc: warning: {} was left as it is: it was edited, or is of a template of its own; what "
+        "the file says now is not in it\n",
+        printable((store.directory() / left).string()));
+  }
+  if (kept && *kept == loaded.text) return applied;
+  // What counts is done.
+  const auto replaced =
+      workflow::replace_spec_copy(app, store.directory(), loaded.file, loaded.text);
+  if (!replaced) say(app.err, "torc: warning: {}\n", replaced.error().text());
+  return applied;
+}
+
+void print_applied(const App& app, const Applied& applied, bool dry_run) {
+  const auto& edits = applied.difference.edits;
+  for (std::size_t i = 0; i < edits.size() && i < kShownEdits; ++i)
+    say(app.out, "{}\n", line_of(edits[i]));
+  if (edits.size() > kShownEdits)
+    say(app.out, "  and {}; `torc apply FILE --dry-run --json` has all\n",
+        plural(edits.size() - kShownEdits, "further difference"));
+  print_stale(app, applied);
+  const std::uint64_t again = applied.done.again.total();
+  if (again > 0) {
+    const auto shown = static_cast<std::ptrdiff_t>(std::min(kShownJobs, applied.again.size()));
+    say(app.out, "{} {} again: {}{}\n", plural(again, "job"),
+        dry_run      ? "would run"
+        : again == 1 ? "runs"
+                     : "run",
+        printable(fmt::format(
+            "{}", fmt::join(applied.again.begin(), applied.again.begin() + shown, ", "))),
+        again > static_cast<std::uint64_t>(shown) ? ", …" : "");
+  }
+  if (applied.done.taken_back > 0) {
+    say(app.out, "{} {} again: the file says what {} made by\n",
+        plural(applied.done.taken_back, "earlier result"),
+        dry_run                        ? "would count"
+        : applied.done.taken_back == 1 ? "counts"
+                                       : "count",
+        applied.done.taken_back == 1 ? "it was" : "they were");
+  }
+  if (const std::uint64_t ended = applied.done.again.ending; ended > 0) {
+    say(app.out, "{} of these {} at work and {} ended first\n", show_count(ended),
+        ended == 1 ? "is" : "are", ended == 1 ? "is" : "are");
+  }
+  if (applied.running > 0) {
+    say(app.out,
+        "{} at work {} by the file as it was; say it again when {} ended, and {} again by the new "
+        "one\n",
+        plural(applied.running, "job"), applied.running == 1 ? "goes on" : "go on",
+        applied.running == 1 ? "it has" : "they have",
+        applied.running == 1 ? "it runs" : "they run");
+  }
+}
+
+ordered_json applied_json(const store::Store& store, const Applied& applied, bool dry_run) {
+  ordered_json edits = ordered_json::array();
+  for (const Edit& edit : applied.difference.edits) {
+    edits.push_back({{"edit_kind", kind_of(edit.kind)},
+                     {"entry", edit.entry},
+                     {"first_job", edit.first},
+                     {"last_job", edit.last},
+                     {"jobs", edit.jobs},
+                     {"ended_jobs", edit.over},
+                     {"running_jobs", edit.live},
+                     {"difference", edit.what}});
+  }
+  ordered_json stale = ordered_json::array();
+  for (std::size_t i = 0; i < applied.stale.size() && i < kListedJobs; ++i)
+    stale.push_back({{"job", applied.stale[i].name}, {"changes", applied.stale[i].reasons}});
+  return {{"store", store.directory().string()},
+          {"dry_run", dry_run},
+          {"edits", std::move(edits)},
+          {"stale_jobs", applied.stale.size()},
+          {"stale", std::move(stale)},
+          {"again_jobs", applied.done.again.total()},
+          {"redone_jobs", applied.redone()},
+          {"again_names", applied.again},
+          {"added_jobs", applied.done.added.count},
+          {"taken_back_jobs", applied.done.taken_back},
+          {"kept_running_jobs", applied.running}};
+}
+
+}  // namespace torc::cli

@@ -1,0 +1,27 @@
+// A workflow file and its store: what `torc apply` and `torc run FILE` do about what differs, and
+// how they tell it.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "bin/app.h"
+#include "lib/workflow/change/apply.h"
+
+namespace torc::cli {
+
+// Two files with one name would take the store from each other at every run: error exists, when
+// the file that the store was made of is there too.
+Result<void> refuse_other_file(const App& app, store::Store& store,
+                               const workflow::LoadedSpec& loaded);
+
+// Makes the store what the file says, or tries to, and keeps the file's text in the store.
+Result<workflow::Applied> apply_file(const App& app, store::Store& store,
+                                     const workflow::LoadedSpec& loaded,
+                                     const workflow::ApplyTerms& terms, bool dry_run);
+
+// At most a screen, the most important first. Of a dry run what would be.
+void print_applied(const App& app, const workflow::Applied& applied, bool dry_run);
+[[nodiscard]] nlohmann::ordered_json applied_json(const store::Store& store,
+                                                  const workflow::Applied& applied, bool dry_run);
+
+}  // namespace torc::cli

@@ -1,0 +1,63 @@
+// torc redo: jobs, and everything built on them, run again, and here.
+#include <cstddef>
+#include <cstdint>
+
+#include "bin/commands/change/confirm.h"
+#include "bin/commands/change/reset_jobs.h"
+#include "bin/commands/commands.h"
+#include "bin/commands/run/run_store.h"
+#include "bin/flags.h"
+#include "bin/guard.h"
+
+namespace torc::cli {
+namespace {
+
+// Jobs that completed and would lose their results, as of now.
+std::uint64_t completed_of(const ChangeReport& report) {
+  return report.change.changed[static_cast<std::size_t>(claim::JobState::completed)];
+}
+
+// The store is closed again before anything runs. False: a person said no.
+Result<bool> reset_what_was_named(const App& app, ResetOptions options, const Path& directory,
+                                  const Selection& selection) {
+  TORC_ASSIGN(const auto store, store::Store::open(app.world, directory, store::Tuning{}));
+  if (!options.dry_run && !options.yes && can_ask(app)) {
+    ResetOptions planned = options;
+    planned.dry_run = true;
+    TORC_ASSIGN(const auto plan, reset_jobs(app, *store, selection, planned));
+    if (completed_of(plan) > 0) {
+      print_change(app, plan, "would reset", true, directory);
+      if (!confirms_redoing(app, completed_of(plan))) {
+        say(app.err, "torc: nothing was changed and nothing was run; --yes does not ask\n");
+        return false;
+      }
+      options.yes = true;
+    }
+  }
+  TORC_ASSIGN(const auto done, reset_jobs(app, *store, selection, options));
+  print_change(app, done, options.dry_run ? "would run again:" : "to run again:", options.dry_run,
+               directory);
+  return true;
+}
+
+Result<Exit> redo(const App& app, const ResetOptions& options) {
+  TORC_ASSIGN(auto where, locate_store_and_names(app, options.jobs.words));
+  const auto reset =
+      reset_what_was_named(app, options, where.store, selection_of(options, where.names));
+  if (!reset) return report_reset(app, reset.error());
+  if (!*reset) return Exit::unfinished;
+  return options.dry_run ? Exit::ok : run_store(app, where.store);
+}
+
+}  // namespace
+
+void add_redo(Command& c) {
+  auto& o = c.options<ResetOptions>();
+  c.about("Run jobs, and everything built on them, again, here and now: torc reset and torc run");
+  add_reset_flags(c, o);
+  c.run([&o](const App& app) {
+    return under_watchdog(app, "torc run", [&](const App& guarded) { return redo(guarded, o); });
+  });
+}
+
+}  // namespace torc::cli

@@ -1,0 +1,71 @@
+#include "bin/commands/change/reset_jobs.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "bin/commands/ringing.h"
+#include "bin/flags.h"
+#include "lib/base/quantities.h"
+#include "lib/claim/transactions/reset.h"
+#include "lib/claim/transactions/user_data.h"
+
+namespace torc::cli {
+namespace {
+
+using claim::JobState;
+
+Error would_discard(std::uint64_t results) {
+  return Error{ErrorKind::invalid,
+               fmt::format("{} completed job(s) would lose their results and run again",
+                           show_count(results)),
+               "--dry-run shows which; --yes does it"};
+}
+
+}  // namespace
+
+void add_reset_flags(Command& c, ResetOptions& o) {
+  add_names(c, o.jobs);
+  c.flag("--dry-run", o.dry_run, "say what would change and change nothing");
+  add_all(c, o.jobs, "all jobs");
+  add_state(c, o.jobs, claim::states_with(claim::trait::kResettable));
+  c.flag("--yes", o.yes, "also when completed jobs lose their results by it");
+}
+
+Selection selection_of(const ResetOptions& options, std::vector<std::string> names) {
+  const SelectOptions& o = options.jobs;
+  Selection selection;
+  selection.names = std::move(names);
+  selection.regex = o.name;
+  selection.all = o.all;
+  if (const auto state = claim::state_named(o.state)) selection.states = {*state};
+  return selection;
+}
+
+Result<ChangeReport> reset_jobs(const App& app, store::Store& store, const Selection& selection,
+                                const ResetOptions& o) {
+  claim::Change change;
+  const claim::Force force = o.force ? claim::Force::yes : claim::Force::no;
+  // The question whether results may be lost and the reset itself are one transaction: nothing can
+  // complete in between.
+  const auto body = [&](store::Transaction& tx) -> Result<void> {
+    TORC_ASSIGN(const auto jobs, select_jobs(tx, selection));
+    TORC_ASSIGN(change, claim::reset_jobs(tx, jobs, force, app.clock.wall_now()));
+    // With the whole workflow also what none of its jobs makes goes back to the start.
+    if (selection.all) TORC_TRY(claim::clear_ephemeral(tx, {JobId{0}, 1}));
+    const auto results = change.changed[static_cast<std::size_t>(JobState::completed)];
+    if (results > 0 && !o.yes && !o.dry_run) return would_discard(results);
+    return {};
+  };
+  TORC_TRY(change_and_ring(app, store, o.dry_run, body));
+  return report_of(store, std::move(change));
+}
+
+Exit report_reset(const App& app, const Error& error) {
+  (void)report(app, error);
+  const bool is_in_the_way = error.kind == ErrorKind::busy || error.kind == ErrorKind::invalid;
+  return is_in_the_way ? Exit::usage : Exit::store;
+}
+
+}  // namespace torc::cli

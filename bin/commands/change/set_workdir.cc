@@ -1,0 +1,58 @@
+#include "bin/commands/change/set_workdir.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "bin/commands/ringing.h"
+#include "bin/commands/workdir.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/rules/workflow_state.h"
+#include "lib/claim/transactions/plan_writing.h"
+#include "lib/report/job_view.h"
+#include "lib/workflow/plan/moved_scripts.h"
+
+namespace torc::cli {
+
+Result<Exit> set_workdir(const App& app, const ChangeOptions& options, const std::string& given) {
+  TORC_ASSIGN(const auto where, locate_store_and_names(app, options.jobs.words));
+  if (!where.names.empty() || options.jobs.all || !options.jobs.name.empty() ||
+      !options.jobs.state.empty()) {
+    return invalid("--workdir is of the whole workflow, and jobs are named beside it",
+                   "set it by a command of its own: torc set [STORE] --workdir DIR");
+  }
+  TORC_ASSIGN(const Path directory, named_workdir(app, given));
+  TORC_ASSIGN(const auto store, store::Store::open(app.world, where.store, store::Tuning{}));
+  Path before;
+  const auto body = [&](store::Transaction& tx) -> Result<void> {
+    TORC_ASSIGN(const claim::WorkflowState workflow, claim::read_workflow(tx));
+    TORC_ASSIGN(auto settings, workflow::decode_workflow_settings(workflow.settings));
+    before = settings.directory.path;
+    settings.directory = workflow::record_directory(directory, store->directory(),
+                                                    directory / settings.directory.file);
+    claim::WorkflowTerms terms;
+    terms.settings = workflow::encode(settings);
+    return claim::replace_terms(tx, terms);
+  };
+  TORC_TRY(change_and_ring(app, *store, options.dry_run, body));
+  std::size_t mended = 0;
+  if (!options.dry_run) {
+    TORC_ASSIGN(mended, workflow::mend_scripts(app, store->directory()));
+  }
+  if (options.json) {
+    const nlohmann::ordered_json out = {{"store", store->directory().string()},
+                                        {"dry_run", options.dry_run},
+                                        {"workdir", directory.string()},
+                                        {"workdir_before", before.string()},
+                                        {"mended_scripts", mended}};
+    say(app.out, "{}\n", report::json_text(out));
+    return Exit::ok;
+  }
+  say(app.out, "jobs {} in {}{}; workers that are there stay where they are\n",
+      options.dry_run ? "would run" : "run", printable(directory.string()),
+      before == directory ? "" : fmt::format(", and no more in {}", printable(before.string())));
+  if (mended > 0) say(app.out, "its batch scripts start workers here now\n");
+  return Exit::ok;
+}
+
+}  // namespace torc::cli

@@ -1,0 +1,80 @@
+#include "bin/commands/input_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "lib/claim/queries/queries.h"
+#include "lib/spec/text/source.h"
+#include "lib/workflow/plan/input_search.h"
+
+namespace torc::cli {
+namespace {
+
+constexpr std::size_t kShown = 10;
+
+std::string remedy(const workflow::MissingInputs& missing) {
+  const auto* it = missing.files == 1 ? "it" : "them";
+  return fmt::format("put {0} there, or name {0} in the output_files of the job that makes {0}",
+                     it);
+}
+
+// Where its entry names its input files, in whatever form.
+spec::Place place_in_file(const workflow::LoadedSpec& loaded, JobId id) {
+  for (const spec::ExpandedEntry& entry : loaded.expansion->entries) {
+    if (raw(id) < entry.first || raw(id) >= entry.first + entry.count) continue;
+    const spec::JobEntry& job = loaded.workflow->jobs[entry.source];
+    for (const char* key : {"input_files", "input_file_regexes", "command"}) {
+      if (job.places.contains(key)) return job.place_of(key);
+    }
+    return job.place;
+  }
+  return {};
+}
+
+// Commands of actions may bring what no job makes.
+bool runs_commands(const std::vector<claim::Action>& actions) {
+  return std::ranges::any_of(actions, [](const claim::Action& a) { return !a.schedule; });
+}
+
+}  // namespace
+
+Result<void> note_missing_inputs(const App& app, workflow::LoadedSpec& loaded) {
+  TORC_ASSIGN(const auto missing,
+              workflow::missing_inputs(*loaded.expansion, app.directory, kShown));
+  if (missing.files == 0) return {};
+  spec::Diagnostic d;
+  d.severity = spec::Severity::warning;
+  d.file = loaded.file;
+  d.place = place_in_file(loaded, missing.first.front().id);
+  d.message = show(missing);
+  d.remedy = fmt::format("{}; `torc run` and `torc submit` start nothing before", remedy(missing));
+  spec::show_line(spec::Source(loaded.text, loaded.file), d);
+  loaded.diagnostics.push_back(std::move(d));
+  return {};
+}
+
+Result<void> require_inputs(const App& app, store::Store& store, const Path& directory,
+                            std::string_view begun, const std::string& again) {
+  bool is_over = false;
+  bool may_be_fetched = false;
+  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    TORC_ASSIGN(const claim::WorkflowState workflow, claim::read_workflow(reader));
+    is_over = workflow.jobs_over();
+    TORC_ASSIGN(const std::vector<claim::Action> actions, claim::read_actions(reader));
+    may_be_fetched = runs_commands(actions);
+    return {};
+  }));
+  if (is_over) return {};
+  TORC_ASSIGN(const auto missing, workflow::missing_inputs(store, directory, kShown));
+  if (missing.files == 0) return {};
+  if (may_be_fetched) {
+    say(app.err, "torc: warning: {}\n", show(missing));
+    return {};
+  }
+  return invalid(fmt::format("nothing was {}: {}", begun, show(missing)),
+                 fmt::format("{}, then: {}", remedy(missing), again));
+}
+
+}  // namespace torc::cli

@@ -1,0 +1,197 @@
+#include "lib/workflow/change/apply.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "lib/base/quantities.h"
+#include "lib/base/text/quote.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/tables/state.h"
+#include "lib/claim/transactions/plan_writing.h"
+#include "lib/claim/transactions/reset.h"
+#include "lib/claim/transactions/user_data.h"
+#include "lib/workflow/change/addition.h"
+
+namespace torc::workflow {
+namespace {
+
+constexpr int kTries = 5;
+
+class Application {
+ public:
+  Application(const Context& context, store::Store& store, const LoadedSpec& loaded,
+              const ApplyTerms& terms)
+      : context_(context), store_(store), loaded_(loaded), terms_(terms) {}
+
+  Result<Applied> run(const MakeChange& change) {
+    for (int tries = 1;; ++tries) {
+      applied_ = {};
+      TORC_TRY(find());
+      if (applied_.nothing()) return std::move(applied_);
+      bool changed_meanwhile = false;
+      nothing_changed_ = false;
+      const auto done = change([&](store::Transaction& tx) -> Result<void> {
+        const auto unchanged = check_unchanged(tx, applied_.difference);
+        changed_meanwhile = !unchanged.ok();
+        TORC_TRY(unchanged);
+        return make(tx);
+      });
+      if (!done && nothing_changed_) {
+        applied_.difference.reshape.taken_back.clear();
+        return std::move(applied_);
+      }
+      if (done) return std::move(applied_);
+      if (!changed_meanwhile || tries == kTries) return done.error();
+    }
+  }
+
+ private:
+  Result<void> find() {
+    WorkflowSettings settings;
+    TORC_TRY(
+        store_.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+          TORC_ASSIGN(const claim::WorkflowState workflow, claim::read_workflow(reader));
+          TORC_ASSIGN(settings, decode_workflow_settings(workflow.settings));
+          TORC_ASSIGN(applied_.difference,
+                      difference(reader, make_plan(loaded_, settings.directory, settings.sums),
+                                 user_data_of(*loaded_.expansion)));
+          const std::uint64_t workers = claim::State(reader).tally().live_workers;
+          if (!applied_.difference.has_other_environment || workers == 0) return {};
+          return Error{
+              ErrorKind::busy,
+              fmt::format("the environment of all jobs changed, and {} worker(s) at work would "
+                          "go on with the one before",
+                          show_count(workers)),
+              "wait until they have left, or end them, then say it again; nothing was changed"};
+        }));
+    if (terms_.admit) TORC_TRY(terms_.admit(applied_.difference));
+    Path directory = terms_.directory;
+    if (directory.empty()) {
+      TORC_ASSIGN(directory, find_working_directory(settings.directory, store_.directory()));
+    }
+    StaleSearch search(store_, std::move(directory), &applied_.difference.recipes,
+                       terms_.checksum ? Sums::yes : Sums::no);
+    TORC_ASSIGN(applied_.stale, search.run());
+    TORC_TRY(refuse_missing_inputs(search));
+    TORC_ASSIGN(applied_.difference.reshape.taken_back,
+                search.unchanged(applied_.difference.retired));
+    return {};
+  }
+
+  // What would run again without them would only lose its result.
+  Result<void> refuse_missing_inputs(StaleSearch& search) {
+    if (applied_.stale.empty()) return {};
+    constexpr std::size_t kShown = 10;
+    std::vector<claim::JobRange> stale;
+    for (const StaleJob& s : applied_.stale) claim::add_to(stale, raw(s.id));
+    std::vector<claim::JobRange> all;
+    TORC_TRY(
+        store_.view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
+          auto found = claim::with_downstream(reader, stale);
+          if (!found) return found.error();
+          all = *std::move(found);
+          return {};
+        }));
+    TORC_ASSIGN(const auto missing, search.missing_inputs(all, kShown));
+    if (missing.empty()) return {};
+    std::string text;
+    for (const MissingInput& m : missing) {
+      text += fmt::format("{}'{}' of job '{}'", text.empty() ? "" : ", ", printable(m.path),
+                          printable(m.job));
+    }
+    return Error{ErrorKind::invalid,
+                 fmt::format("input files are not there, and no job makes them: {}{}", text,
+                             missing.size() == kShown ? ", …" : ""),
+                 "put them back; nothing was changed"};
+  }
+
+  static std::uint64_t common(const claim::JobRange& a, const claim::JobRange& b) {
+    const std::uint64_t from = std::max(raw(a.first), raw(b.first));
+    const std::uint64_t to = std::min(raw(a.first) + a.count, raw(b.first) + b.count);
+    return from < to ? to - from : 0;
+  }
+
+  // Also what has ended since the difference was found did so by what was said before.
+  void note_what_ended(const claim::Reader& reader, claim::Reshape& reshape) const {
+    claim::State state(reader);
+    for (const claim::JobRange& range : applied_.difference.outdated) {
+      const std::uint64_t end = raw(range.first) + range.count;
+      for (auto at = state.next_record(raw(range.first)); at && *at < end;
+           at = state.next_record(*at + 1)) {
+        const auto job = state.open_record(*at);
+        if (job && claim::is_over(job->state) && job->state != claim::JobState::canceled)
+          claim::add_to(reshape.stale, *at);
+      }
+    }
+  }
+
+  // The transaction.
+  Result<void> make(store::Transaction& tx) {
+    applied_.done = {};
+    applied_.running = 0;
+    applied_.again.clear();
+    TORC_ASSIGN(std::vector<StaleJob> stale, still_stale(tx, applied_.stale));
+    if (!terms_.restarts_running) {
+      std::erase_if(stale, [&](const StaleJob& s) {
+        const auto job = claim::read_job(tx, s.id);
+        return job && claim::is_live(job->state);
+      });
+    }
+    applied_.stale = std::move(stale);
+    const Difference& difference = applied_.difference;
+    claim::Reshape reshape = difference.reshape;
+    for (const StaleJob& s : applied_.stale) reshape.stale.push_back({s.id, 1});
+    if (terms_.restarts_running) {
+      for (const claim::JobRange& r : difference.running) {
+        const auto job = claim::read_job(tx, r.first);
+        if (job && claim::is_live(job->state)) reshape.stale.push_back(r);
+      }
+    }
+    reshape.definition_of = definitions_in(tx, difference.env);
+    reshape.keeps_results = !difference.has_other_environment;
+    note_what_ended(tx, reshape);
+    claim::Origin origin;
+    origin.at = context_.clock.wall_now();
+    origin.by = who_asks(context_);
+    origin.state = kOfFile;
+    TORC_ASSIGN(applied_.done,
+                claim::reshape(tx, std::move(reshape), part_of_template, std::move(origin)));
+    for (const claim::JobRange& kept : applied_.done.kept) {
+      for (const claim::JobRange& old : difference.outdated) applied_.running += common(kept, old);
+    }
+    TORC_TRY(claim::update_user_data(tx, difference.user_data));
+    TORC_TRY(claim::replace_terms(
+        tx, {difference.settings, difference.max_failures, difference.budget, difference.schedulers,
+             difference.sort, difference.pending_failed}));
+    // Results that were looked at, and that something else speaks against.
+    nothing_changed_ = difference.nothing() && applied_.stale.empty() &&
+                       applied_.done.again.total() == 0 && applied_.done.taken_back == 0;
+    if (nothing_changed_) return Error{ErrorKind::busy, "nothing is to be changed", ""};
+    RecipeBook book;
+    for (const JobId id : applied_.done.again.first)
+      applied_.again.push_back(job_name(book, tx, id));
+    return {};
+  }
+
+  const Context& context_;
+  store::Store& store_;
+  const LoadedSpec& loaded_;
+  const ApplyTerms& terms_;
+  bool nothing_changed_ = false;
+  Applied applied_;
+};
+
+}  // namespace
+
+std::uint64_t Applied::redone() const {
+  return done.again.changed[static_cast<std::size_t>(claim::JobState::completed)];
+}
+
+Result<Applied> apply(const Context& context, store::Store& store, const LoadedSpec& loaded,
+                      const ApplyTerms& terms, const MakeChange& change) {
+  return Application(context, store, loaded, terms).run(change);
+}
+
+}  // namespace torc::workflow

@@ -1,0 +1,49 @@
+// A new version of a workflow file comes to the store that was made from an earlier one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/claim/transactions/reshape.h"
+#include "lib/workflow/change/difference.h"
+#include "lib/workflow/change/stale.h"
+#include "lib/workflow/change/trial.h"
+#include "lib/workflow/context/context.h"
+#include "lib/workflow/plan/workflow_plan.h"
+
+namespace torc::workflow {
+
+struct ApplyTerms {
+  bool checksum = false;          // contents decide, where workers have hashed them
+  bool restarts_running = false;  // what runs by an old definition is ended and runs again
+  Path directory = {};            // where jobs run; empty: where the store says
+  // Asked before anything is changed; empty: it is. Its error is that of apply().
+  std::function<Result<void>(const Difference&)> admit = {};
+};
+
+struct Applied {
+  Difference difference;
+  std::vector<StaleJob> stale;  // those that are over, or run and are ended
+  std::uint64_t running = 0;    // jobs that run by their old definition until they end
+  claim::Reshaped done;
+  std::vector<std::string> again;  // names of the first that run again
+
+  // Neither the file nor what it names is other than the store knows.
+  [[nodiscard]] bool nothing() const {
+    return difference.nothing() && stale.empty() && difference.reshape.taken_back.empty();
+  }
+  // Jobs that had completed and run again.
+  [[nodiscard]] std::uint64_t redone() const;
+};
+
+// Finds the difference and what is stale by it, and makes it so by one change, for which `change`
+// is called (a dry run gives it up). Another change meanwhile: once more, a few times. Errors: of
+// difference() and reshape(); busy, workers run that would go on with an environment that all jobs
+// had before, or the store is changed again and again.
+Result<Applied> apply(const Context& context, store::Store& store, const LoadedSpec& loaded,
+                      const ApplyTerms& terms, const MakeChange& change);
+
+}  // namespace torc::workflow

@@ -1,0 +1,609 @@
+#include "lib/workflow/change/difference.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "lib/base/text/quote.h"
+#include "lib/claim/queries/allocations.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/retry_counts.h"
+#include "lib/claim/rules/workflow_state.h"
+#include "lib/claim/tables/origin.h"
+#include "lib/claim/tables/retired_record.h"
+#include "lib/claim/tables/state.h"
+#include "lib/claim/tables/tables.h"
+#include "lib/claim/transactions/live.h"
+#include "lib/workflow/change/job_matching.h"
+#include "lib/workflow/change/limit_terms.h"
+#include "lib/workflow/change/new_dependencies.h"
+#include "lib/workflow/change/redefinition.h"
+#include "lib/workflow/change/same_work.h"
+
+namespace torc::workflow {
+namespace {
+
+using claim::JobRange;
+
+std::uint64_t end_of(const JobRange& range) {
+  return raw(range.first) + range.count;
+}
+
+// How many of them are over, and how many a worker has.
+struct Held {
+  std::uint64_t over = 0;
+  std::uint64_t live = 0;
+  std::uint64_t failed = 0;  // of those that are over
+};
+Held held_in(claim::State& state, const JobRange& jobs) {
+  Held held;
+  for (auto at = state.next_record(raw(jobs.first)); at && *at < end_of(jobs);
+       at = state.next_record(*at + 1)) {
+    const auto job = state.open_record(*at);
+    if (!job) break;
+    if (claim::is_occupied(*job)) {
+      ++held.live;
+    } else if (claim::is_over(job->state) && job->state != claim::JobState::canceled) {
+      ++held.over;
+      if (job->state != claim::JobState::completed) ++held.failed;
+    }
+  }
+  return held;
+}
+
+std::string listed(const std::vector<std::string>& words) {
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+// Bytes of recipes that are written anew, each for a piece of an entry.
+constexpr std::size_t kMostWritten = std::size_t{64} << 20U;
+
+class DifferenceSearch {
+ public:
+  DifferenceSearch(const claim::Reader& reader, const claim::Plan& plan,
+                   std::vector<claim::UserDatum> user_data)
+      : reader_(reader), plan_(plan), state_(reader), user_data_(std::move(user_data)) {}
+
+  Result<Difference> run() {
+    TORC_ASSIGN(found_.jobs, claim::count_jobs(reader_));
+    found_.edition = claim::read_edition(reader_);
+    TORC_ASSIGN(matching_, match_jobs(reader_, plan_));
+    TORC_TRY(look_at_entries());
+    TORC_TRY(look_at_dependencies());
+    TORC_TRY(look_at_removed());
+    TORC_TRY(look_at_user_data());
+    TORC_TRY(look_at_settings());
+    TORC_TRY(look_at_retired());
+    TORC_TRY(refuse_other_actions());
+    TORC_TRY(state_.sound());
+    finish();
+    return std::move(found_);
+  }
+
+ private:
+  // --- entries ---
+
+  Result<void> look_at_entries() {
+    std::uint64_t next = found_.jobs + 1;
+    classes_ = plan_.classes;
+    for (std::size_t i = 0; i < plan_.templates.size(); ++i) {
+      const claim::Template& entry = plan_.templates[i];
+      std::vector<Segment>& segments = matching_.entries[i];
+      for (Segment& s : segments) {
+        if (s.there == 0) {
+          s.is_new = true;
+          s.there = next;
+          next += s.count;
+        }
+        numbers_.add({raw(entry.first) + s.from, s.count, s.there, s.is_new});
+      }
+      TORC_TRY(learn_as_before(entry, segments));
+    }
+    for (std::size_t i = 0; i < plan_.templates.size(); ++i) {
+      std::optional<spec::Recipe> recipe;
+      for (const Segment& s : matching_.entries[i])
+        TORC_TRY(look_at_segment(plan_.templates[i], s, recipe));
+    }
+    return {};
+  }
+
+  // What a class learns from is a template of the store.
+  Result<void> learn_as_before(const claim::Template& entry, const std::vector<Segment>& segments) {
+    claim::JobClass& now = classes_[entry.job_class];
+    if (now.learns_from != raw(entry.first)) return {};
+    std::uint64_t learns_from = segments.front().there;
+    for (const Segment& s : segments) {
+      if (s.is_new) continue;
+      const auto t = claim::read_template(reader_, JobId{s.there});
+      if (!t) return damaged_job("?");
+      const std::uint64_t before = state_.job_class(t->job_class).learns_from;
+      if (before == 0) continue;
+      learns_from = before;
+      break;
+    }
+    now.learns_from = learns_from;
+    return {};
+  }
+
+  Result<claim::Template> template_of(const claim::Template& entry, const Segment& s) {
+    TORC_ASSIGN(claim::Template part, part_of_template(entry, s.from, s.count));
+    part.first = JobId{s.there};
+    return part;
+  }
+
+  Result<void> look_at_segment(const claim::Template& entry, const Segment& s,
+                               std::optional<spec::Recipe>& now) {
+    if (s.is_new) {
+      TORC_ASSIGN(claim::Template t, template_of(entry, s));
+      TORC_TRY(note(Edit::Kind::added, t, {t.first, t.count}, ""));
+      added_.push_back(std::move(t));
+      return {};
+    }
+    bool differs = false;
+    for (std::uint64_t at = s.there; at < s.there + s.count;) {
+      const auto t = claim::read_template(reader_, JobId{at});
+      if (!t) return damaged_job(fmt::format("#{}", at));
+      const std::uint64_t to = std::min(s.there + s.count, raw(t->first) + t->count);
+      const JobRange part{JobId{at}, to - at};
+      const Segment piece{s.from + (at - s.there), part.count, at, false, s.is_same};
+      if (!s.is_same) {
+        if (!now) {
+          TORC_ASSIGN(now, spec::Recipe::decode(entry.recipe));
+        }
+        TORC_ASSIGN(const bool redefined, compare_jobs(entry, *t, piece, *now));
+        differs = differs || redefined;
+      }
+      TORC_ASSIGN(const bool other, compare_terms(entry, *t, part));
+      differs = differs || other;
+      at = to;
+    }
+    if (!differs) return {};
+    TORC_ASSIGN(claim::Template t, template_of(entry, s));
+    written_ += t.recipe.size();
+    if (written_ > kMostWritten) {
+      return invalid(
+          fmt::format("the jobs of '{}' and others stand in another order than in the store, in so "
+                      "many pieces that the store would become too large",
+                      printable(found_.edits.empty() ? "?" : found_.edits.back().entry)),
+          "keep the order of the values and add new ones at the end, or make a new store with "
+          "`torc "
+          "init --force`, which keeps the old one");
+    }
+    found_.recipes.changed.push_back({t.first, t.count, t.recipe});
+    found_.reshape.entries.push_back(std::move(t));
+    return {};
+  }
+
+  // Runs of jobs whose definition differs, each told once. Whether anything is made otherwise.
+  Result<bool> compare_jobs(const claim::Template& entry, const claim::Template& before,
+                            const Segment& s, const spec::Recipe& now) {
+    TORC_ASSIGN(const spec::Recipe old, recipe_of(before));
+    const spec::RenderedJob was = old.render(s.there - raw(before.first));
+    const spec::RenderedJob is = now.render(s.from);
+    const JobRange jobs_of_both{JobId{s.there}, s.count};
+    bool differs = false;
+    const auto note_terms = [&](const char* word) {
+      differs = true;
+      return note(Edit::Kind::terms, before, jobs_of_both, word);
+    };
+    if (was.stdio.mode != is.stdio.mode ||
+        was.stdio.delete_on_success != is.stdio.delete_on_success)
+      TORC_TRY(note_terms("stdio"));
+    if (was.checkpoint_exit_code != is.checkpoint_exit_code)
+      TORC_TRY(note_terms("checkpoint_exit_code"));
+    if (was.allow_missing_outputs != is.allow_missing_outputs)
+      TORC_TRY(note_terms("allow_missing_outputs"));
+    std::vector<JobRange> redefined;
+    std::string what;
+    for (std::uint64_t k = 0; k < s.count; ++k) {
+      const std::vector<std::string> reasons =
+          redefinitions(old.render(s.there - raw(before.first) + k), now.render(s.from + k));
+      if (reasons.empty()) continue;
+      if (what.empty()) what = listed(reasons);
+      claim::add_to(redefined, s.there + k);
+    }
+    if (redefined.empty()) return differs;
+    TORC_ASSIGN(const claim::Template t, template_of(entry, s));
+    for (const JobRange& jobs : redefined) {
+      TORC_TRY(note(Edit::Kind::redefined, t, jobs, what));
+      note_stale(jobs);
+    }
+    return true;
+  }
+
+  // Whether there is one.
+  Result<bool> compare_terms(const claim::Template& entry, const claim::Template& before,
+                             const JobRange& jobs) {
+    std::vector<std::string> words;
+    const claim::JobClass was = state_.job_class(before.job_class);
+    const claim::JobClass& is = classes_[entry.job_class];
+    for (const ResourceKind& kind : kResourceKinds) {
+      if (kind.get(was.need) != kind.get(is.need)) words.emplace_back(kind.key);
+    }
+    if (was.need.named != is.need.named) words.emplace_back("resources");
+    if (was.others != is.others || was.weight != is.weight) words.emplace_back("one_of");
+    if (was.scheduler != is.scheduler) words.emplace_back("scheduler");
+    if (was.labels != is.labels) words.emplace_back("labels");
+    if (limit_terms(reader_, was) != limit_terms(plan_, is)) words.emplace_back("limits");
+    if (before.priority != entry.priority) words.emplace_back("priority");
+    if (before.crash_limit != entry.crash_limit) words.emplace_back("crash_limit");
+    const auto handler =
+        before.handler == 0 ? claim::Handler{} : claim::read_handler(reader_, before);
+    if (!handler) return damaged_job(fmt::format("#{}", raw(before.first)));
+    if (*handler != (entry.handler == 0 ? claim::Handler{} : plan_.handlers[entry.handler - 1]))
+      words.emplace_back("failure handler");
+    const bool learns = (was.learns_from != 0) != (is.learns_from != 0);
+    if (words.empty()) return learns;
+    TORC_TRY(note(Edit::Kind::terms, before, jobs, listed(words)));
+    return true;
+  }
+
+  // `of`: a template that has these jobs.
+  Result<void> note(Edit::Kind kind, const claim::Template& of, const JobRange& jobs,
+                    std::string what) {
+    TORC_ASSIGN(const spec::Recipe recipe, spec::Recipe::decode(of.recipe));
+    const std::string entry = recipe.entry_name();
+    const Held held = kind == Edit::Kind::added ? Held{} : held_in(state_, jobs);
+    const auto name = [&](std::uint64_t id) { return recipe.name(id - raw(of.first)); };
+    const auto [at, is_new] = edits_.try_emplace({kind, entry}, found_.edits.size());
+    if (is_new) {
+      found_.edits.push_back({kind, entry, name(raw(jobs.first)), name(end_of(jobs) - 1),
+                              jobs.count, held.over, held.live, held.failed, std::move(what)});
+      return {};
+    }
+    Edit& edit = found_.edits[at->second];
+    edit.last = name(end_of(jobs) - 1);
+    edit.jobs += jobs.count;
+    edit.over += held.over;
+    edit.live += held.live;
+    edit.failed += held.failed;
+    if (edit.what.empty()) edit.what = std::move(what);
+    return {};
+  }
+
+  // --- who waits for whom ---
+
+  Result<void> look_at_dependencies() {
+    TORC_ASSIGN(const std::vector<JobRange> rewired,
+                differing_dependencies(reader_, plan_, numbers_));
+    found_.reshape.plan.dependencies = dependencies_of(plan_, numbers_, rewired);
+    std::vector<JobRange> bound;
+    for (const claim::DependencySet& set : found_.reshape.plan.dependencies)
+      bound.insert(bound.end(), set.members.begin(), set.members.end());
+    bound = joined(std::move(bound));
+    for (const JobRange& range : rewired) {
+      for (std::uint64_t at = raw(range.first); at < end_of(range);) {
+        const auto t = claim::read_template(reader_, JobId{at});
+        if (!t) return damaged_job(fmt::format("#{}", at));
+        const JobRange part{JobId{at}, std::min(end_of(range), raw(t->first) + t->count) - at};
+        TORC_TRY(note(Edit::Kind::rewired, *t, part, "it waits for other jobs"));
+        note_stale(part);
+        at = end_of(part);
+      }
+    }
+    found_.reshape.unbound = less(rewired, bound);
+    return {};
+  }
+
+  // What ended did so on other results.
+  void note_stale(const JobRange& jobs) {
+    found_.outdated.push_back(jobs);
+    for (auto at = state_.next_record(raw(jobs.first)); at && *at < end_of(jobs);
+         at = state_.next_record(*at + 1)) {
+      const auto job = state_.open_record(*at);
+      if (!job) return;
+      if (claim::is_live(job->state)) found_.running.push_back({JobId{*at}, 1});
+      if (!claim::is_over(job->state) || job->state == claim::JobState::canceled) continue;
+      found_.reshape.stale.push_back({JobId{*at}, 1});
+    }
+  }
+
+  static std::vector<JobRange> less(const std::vector<JobRange>& all,
+                                    const std::vector<JobRange>& some) {
+    std::vector<JobRange> left;
+    for (const JobRange& r : all) {
+      std::uint64_t at = raw(r.first);
+      for (const JobRange& hole : some) {
+        if (end_of(hole) <= at || raw(hole.first) >= end_of(r)) continue;
+        if (raw(hole.first) > at) left.push_back({JobId{at}, raw(hole.first) - at});
+        at = end_of(hole);
+      }
+      if (at < end_of(r)) left.push_back({JobId{at}, end_of(r) - at});
+    }
+    return left;
+  }
+
+  // --- jobs that the file has no more, and those that it has again ---
+
+  Result<void> look_at_removed() {
+    found_.reshape.removed = matching_.removed;
+    found_.reshape.returned = matching_.returned;
+    TORC_TRY(note_each(matching_.removed, Edit::Kind::removed));
+    TORC_TRY(note_each(matching_.returned, Edit::Kind::returned));
+    for (const JobRange& range : matching_.added) {
+      for (std::uint64_t at = raw(range.first); at < end_of(range) && !found_.alone; ++at) {
+        const auto job = state_.job(at);
+        TORC_TRY(state_.sound());
+        if (job && claim::is_terminal(job->state) && job->revoked == claim::Revoked::no &&
+            !claim::is_passed_over(*job))
+          continue;
+        const auto t = claim::read_template(reader_, JobId{at});
+        if (!t) return damaged_job(fmt::format("#{}", at));
+        TORC_ASSIGN(const spec::Recipe recipe, recipe_of(*t));
+        spec::RenderedJob shown = recipe.render(at - raw(t->first));
+        found_.alone = {std::move(shown.name), std::move(shown.command)};
+      }
+    }
+    return {};
+  }
+
+  Result<void> note_each(const std::vector<JobRange>& ranges, Edit::Kind kind) {
+    for (const JobRange& range : ranges) {
+      for (std::uint64_t at = raw(range.first); at < end_of(range);) {
+        const auto t = claim::read_template(reader_, JobId{at});
+        if (!t) return damaged_job(fmt::format("#{}", at));
+        const JobRange part{JobId{at}, std::min(end_of(range), raw(t->first) + t->count) - at};
+        TORC_TRY(note(kind, *t, part, ""));
+        at = end_of(part);
+      }
+    }
+    return {};
+  }
+
+  // --- results that may count again ---
+
+  Result<void> look_at_retired() {
+    std::vector<JobId> all;
+    reader_.scan_prefix(claim::Key(claim::Table::retired), [&](const store::Entry& e) {
+      const auto id = claim::id_in(claim::Table::retired, e.key);
+      if (id) all.push_back(JobId{*id});
+      if (!id) state_.damaged(e.key);
+      return id.has_value();
+    });
+    for (const JobId id : all) {
+      TORC_ASSIGN(const auto retired, claim::read_retired(reader_, id));
+      const auto job = state_.job(raw(id));
+      if (!retired || !job) continue;
+      if (!claim::has(job->state, claim::trait::kWaits) && !claim::is_removed(*job)) continue;
+      if (job->attempt != retired->job.attempt || job->claim != retired->job.claim) continue;
+      TORC_ASSIGN(const auto now, rendered(id));
+      if (now && definition_hash(*now, found_.env) == retired->definition)
+        found_.retired.push_back(id);
+    }
+    return {};
+  }
+
+  // As the file has it; nullopt: it has not. Asked in the order of the numbers.
+  Result<std::optional<spec::RenderedJob>> rendered(JobId id) {
+    if (places_.empty()) {
+      for (std::size_t i = 0; i < plan_.templates.size(); ++i) {
+        for (const Segment& s : matching_.entries[i]) places_.push_back({i, s});
+      }
+      std::ranges::sort(places_, {}, [](const Place& p) { return p.segment.there; });
+    }
+    auto at = std::ranges::upper_bound(places_, raw(id), {},
+                                       [](const Place& p) { return p.segment.there; });
+    if (at == places_.begin()) return std::optional<spec::RenderedJob>();
+    const Place& place = *--at;
+    if (raw(id) - place.segment.there >= place.segment.count)
+      return std::optional<spec::RenderedJob>();
+    if (!rendering_ || rendering_->first != place.entry) {
+      TORC_ASSIGN(spec::Recipe recipe, spec::Recipe::decode(plan_.templates[place.entry].recipe));
+      rendering_.emplace(place.entry, std::move(recipe));
+    }
+    return std::optional(
+        rendering_->second.render(place.segment.from + (raw(id) - place.segment.there)));
+  }
+
+  // --- the workflow as a whole ---
+
+  void note_setting(std::string name, std::string what) {
+    Edit edit;
+    edit.kind = Edit::Kind::settings;
+    edit.entry = std::move(name);
+    edit.what = std::move(what);
+    found_.edits.push_back(std::move(edit));
+  }
+
+  Result<void> look_at_user_data() {
+    for (claim::UserDatum& d : user_data_) {
+      d.maker = numbers_.number_of(d.maker);
+      TORC_ASSIGN(const auto before, claim::read_user_datum(reader_, d.name));
+      if (before && before->is_declared && before->initial == d.initial &&
+          before->is_ephemeral == d.is_ephemeral)
+        continue;
+      note_setting(fmt::format("user data {}", d.name),
+                   before ? "has another initial value" : "is new");
+    }
+    found_.user_data = std::move(user_data_);
+    found_.recipes.user_data = found_.user_data;
+    return {};
+  }
+
+  Result<void> look_at_settings() {
+    TORC_ASSIGN(const claim::WorkflowState workflow, claim::read_workflow(reader_));
+    TORC_ASSIGN(const WorkflowSettings before, decode_workflow_settings(workflow.settings));
+    TORC_ASSIGN(WorkflowSettings now, decode_workflow_settings(plan_.settings));
+    found_.env = now.run.env;
+    if (workflow.name != plan_.name) {
+      return invalid(fmt::format("the store holds the workflow '{}', and the file is of '{}'",
+                                 printable(workflow.name), printable(plan_.name)),
+                     "name the store of this file, or make one with `torc init`");
+    }
+    const std::map<std::string, std::string> was(before.run.env.begin(), before.run.env.end());
+    const std::map<std::string, std::string> is(now.run.env.begin(), now.run.env.end());
+    if (was != is) {
+      found_.has_other_environment = true;
+      note_setting("env", "the environment of all jobs changed");
+    }
+    now.directory = before.directory;
+    now.sums = before.sums;
+    // Not as the store has them: an older version wrote less.
+    if (encode(now) != encode(before)) {
+      found_.settings = encode(now);
+      if (!found_.has_other_environment && before.run.env == now.run.env)
+        note_setting("execution_config", "settings of all jobs, or the name of the workflow");
+    }
+    if (workflow.max_failures != plan_.max_failures) {
+      found_.max_failures = plan_.max_failures;
+      note_setting("max_failures",
+                   fmt::format("{} was {}", plan_.max_failures, workflow.max_failures));
+    }
+    const auto expense = claim::read_expense(reader_);
+    if ((expense ? expense->most : claim::Usage{}) != plan_.budget) {
+      found_.budget = plan_.budget;
+      note_setting("budget", "is another one");
+    }
+    const auto value = reader_.get(claim::Key(claim::Table::workflow));
+    const auto record = value ? claim::decode_workflow(*value) : std::nullopt;
+    if (record && record->sort != plan_.sort) {
+      found_.sort = plan_.sort;
+      note_setting("jobs_sort_method", "is another one");
+    }
+    const bool decides = (state_.tally().rules & claim::rule::kPendingFailed) != 0;
+    if (decides != plan_.pending_failed) {
+      found_.pending_failed = plan_.pending_failed;
+      note_setting("use_pending_failed", plan_.pending_failed ? "is set" : "is not set any more");
+    }
+    return look_at_schedulers();
+  }
+
+  // By their names; what happened to one stays with it.
+  Result<void> look_at_schedulers() {
+    TORC_ASSIGN(std::vector<claim::Scheduler> all, claim::read_schedulers(reader_));
+    bool differs = false;
+    for (claim::Scheduler& s : all) {
+      const auto now = std::ranges::find(plan_.schedulers, s.name, &claim::Scheduler::name);
+      if (now == plan_.schedulers.end()) continue;  // allocations may be of it
+      const claim::Scheduler taken = taken_over(s, *now);
+      if (taken == s) continue;
+      note_setting(fmt::format("slurm_schedulers '{}'", s.name),
+                   "its next allocations are asked for by what the file says now");
+      s = claim::restarted(taken);
+      differs = true;
+    }
+    for (const claim::Scheduler& now : plan_.schedulers) {
+      if (std::ranges::find(all, now.name, &claim::Scheduler::name) != all.end()) continue;
+      note_setting(fmt::format("slurm_schedulers '{}'", now.name), "is new");
+      all.push_back(now);
+      differs = true;
+    }
+    if (differs) found_.schedulers = std::move(all);
+    return {};
+  }
+
+  static claim::Scheduler taken_over(const claim::Scheduler& before, const claim::Scheduler& now) {
+    claim::Scheduler s = now;
+    if (s.node.cpus == 0) s.node = before.node;  // as its workers found it
+    s.is_managed = before.is_managed || now.is_managed;
+    s.stopped = before.stopped;
+    s.failures = before.failures;
+    s.not_before = before.not_before;
+    s.said = before.said;
+    s.not_from_here = before.not_from_here;
+    return s;
+  }
+
+  // They may have been set off already, by jobs that the file has no more.
+  Result<void> refuse_other_actions() {
+    TORC_ASSIGN(const auto other, other_actions(reader_, plan_, numbers_));
+    if (!other) return {};
+    return Error{
+        ErrorKind::invalid,
+        fmt::format("the actions of the workflow cannot change while it lives: {}", *other),
+        "leave `actions:` as they were and apply the rest, or make a new store with `torc "
+        "init --force`, which keeps the old one"};
+  }
+
+  void finish() {
+    claim::Plan& plan = found_.reshape.plan;
+    plan.name = plan_.name;
+    plan.classes = std::move(classes_);
+    plan.handlers = plan_.handlers;
+    plan.limits = plan_.limits;
+    plan.definitions = plan_.definitions;
+    found_.recipes.added.templates = added_;
+    plan.templates = std::move(added_);
+    plan.few_classes = plan_.few_classes;
+    std::ranges::sort(found_.reshape.entries, {}, &claim::Template::first);
+    std::ranges::sort(found_.recipes.changed, {}, &NewRecipes::Entry::first);
+    std::ranges::stable_sort(found_.edits, {}, &Edit::kind);
+    if (found_.has_other_environment) note_all_stale();
+    std::ranges::sort(found_.outdated, {}, &JobRange::first);
+  }
+
+  void note_all_stale() {
+    for (const JobNumberMap::Entry& e : numbers_.entries()) {
+      if (!e.is_new) note_stale({JobId{e.there}, e.count});
+    }
+    found_.reshape.stale = joined(std::move(found_.reshape.stale));
+  }
+
+  const claim::Reader& reader_;
+  const claim::Plan& plan_;
+  claim::State state_;
+  std::vector<claim::UserDatum> user_data_;
+  JobMatching matching_;
+  JobNumberMap numbers_;
+  std::vector<claim::JobClass> classes_;  // of the file, as they are in the store
+  std::vector<claim::Template> added_;
+  std::map<std::pair<Edit::Kind, std::string>, std::size_t> edits_;
+  struct Place {
+    std::size_t entry = 0;
+    Segment segment;
+  };
+  std::size_t written_ = 0;                                        // bytes of recipes
+  std::vector<Place> places_;                                      // by the numbers of the store
+  std::optional<std::pair<std::size_t, spec::Recipe>> rendering_;  // of the entry asked for last
+  Difference found_;
+};
+
+}  // namespace
+
+Result<Difference> difference(const claim::Reader& reader, const claim::Plan& plan,
+                              std::vector<claim::UserDatum> user_data) {
+  return DifferenceSearch(reader, plan, std::move(user_data)).run();
+}
+
+Result<claim::Template> part_of_template(const claim::Template& of, std::uint64_t from,
+                                         std::uint64_t count) {
+  claim::Template part = of;
+  part.first = JobId{raw(of.first) + from};
+  part.count = count;
+  if (from == 0 && count == of.count) return part;
+  TORC_ASSIGN(part.recipe, spec::part_of_recipe(of.recipe, from, count));
+  part.name_hash = 0;
+  if (count > 1) return part;
+  TORC_ASSIGN(const spec::Recipe recipe, spec::Recipe::decode(part.recipe));
+  part.name_hash = claim::name_hash(recipe.name(0));
+  return part;
+}
+
+claim::DefinitionOf definitions_in(const claim::Reader& reader, const spec::Environment& env) {
+  struct Known {
+    std::uint64_t edition = 0;
+    std::unique_ptr<RecipeBook> book = std::make_unique<RecipeBook>();
+  };
+  const auto known = std::make_shared<Known>();
+  return [&reader, known, env](JobId id) -> std::uint64_t {
+    const std::uint64_t edition = claim::read_edition(reader);
+    if (edition != known->edition) *known = {edition};
+    const auto page = known->book->find(reader, id);
+    if (page == nullptr) return 0;
+    return definition_hash(page->recipe.render(raw(id) - raw(page->job_template.first)), env);
+  };
+}
+
+Result<void> check_unchanged(const claim::Reader& reader, const Difference& found) {
+  TORC_ASSIGN(const std::uint64_t jobs, claim::count_jobs(reader));
+  if (jobs == found.jobs && claim::read_edition(reader) == found.edition) return {};
+  return Error{ErrorKind::busy, "the workflow was changed at this very moment",
+               "say it again; nothing was changed"};
+}
+
+}  // namespace torc::workflow

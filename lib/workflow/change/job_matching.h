@@ -1,0 +1,36 @@
+// Which job of a workflow file is which of a store that was made from an earlier version of it: by
+// their names, wherever their entries stand now.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/claim/rules/plan.h"
+#include "lib/claim/tables/transaction.h"
+
+namespace torc::workflow {
+
+// Jobs of one entry of the file that follow each other, and so do they in the store.
+struct Segment {
+  std::uint64_t from = 0;  // place of the first in the entry
+  std::uint64_t count = 0;
+  std::uint64_t there = 0;  // number of the first in the store; 0: it has none of them yet
+  bool is_new = false;
+  bool is_same = false;  // the store makes name, command and all from the same recipe
+};
+
+struct JobMatching {
+  std::vector<std::vector<Segment>> entries;  // of each entry of the file, in its order
+  // Of the store, sorted: jobs that the file has no more, and jobs that it has again.
+  std::vector<claim::JobRange> removed;
+  std::vector<claim::JobRange> returned;
+  std::vector<claim::JobRange> added;  // to the store alone, by a person or by a job
+};
+
+// Jobs that were added by jobs, or by a person to the store alone, are none of the file's business
+// unless it has one of that name. Costs what the entries cost, and the names of the jobs in those
+// that are not as they were. Error corrupt: recipes or additions that cannot be read.
+Result<JobMatching> match_jobs(const claim::Reader& reader, const claim::Plan& plan);
+
+}  // namespace torc::workflow

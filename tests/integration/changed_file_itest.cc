@@ -1,0 +1,223 @@
+// A workflow file that changes while its store is there: `torc apply`, and `torc run FILE`, which
+// applies first.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/integration/harness.h"
+
+#define EXPECT_SAYS(ended, text) EXPECT_TRUE((ended).says(text)) << (text) << "\n" << (ended)
+
+namespace torc::itest {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+class ChangedFile : public ::testing::TestWithParam<const char*> {
+ protected:
+  // `range` of the samples; `merge`: how they are merged.
+  void write(const std::string& range, const std::string& merge = "echo merge >> log",
+             const std::string& more = "") {
+    here.write("wf.yaml",
+               "name: wf\njobs:\n  - {name: 'align_{i}', command: 'echo {i} >> log', "
+               "parameters: {i: '" +
+                   range + "'}}\n  - {name: merge, command: '" + merge +
+                   "', depends_on_regexes: ['align_.*']}\n" + more);
+  }
+  Ended run(std::vector<std::string> flags = {}) {
+    flags.insert(flags.begin(), {"run", "wf.yaml", "--num-cpus", "1"});
+    if (made_) {
+      Ended ended = here.run(flags);
+      const Ended verified = here.run({"verify", "wf.torc"});
+      EXPECT_EQ(verified.exit_code, 0) << verified;
+      return ended;
+    }
+    made_ = true;
+    flags.insert(flags.end(), {"--engine", GetParam()});
+    return here.run(flags);
+  }
+  // What ran since the last call.
+  std::string ran() {
+    std::vector<std::string> lines = lines_of(read_text(here.path() / "log"));
+    here.write("log", "");
+    std::ranges::sort(lines);
+    std::string all;
+    for (const std::string& line : lines) all += line + " ";
+    return all;
+  }
+  json apply(std::vector<std::string> flags = {}) {
+    flags.insert(flags.begin(), {"apply", "wf.yaml"});
+    return here.json(flags);
+  }
+
+  const Workplace here;
+
+ private:
+  bool made_ = false;
+};
+
+TEST_P(ChangedFile, a_file_that_says_the_same_runs_nothing) {
+  write("1:2");
+  ASSERT_EQ(run().exit_code, 0);
+  EXPECT_EQ(ran(), "1 2 merge ");
+  EXPECT_EQ(run().exit_code, 0);
+  here.write("wf.yaml", "# a remark\n" + read_text(here.path() / "wf.yaml"));
+  const Ended again = run();
+  EXPECT_EQ(again.exit_code, 0) << again;
+  EXPECT_EQ(ran(), "");
+  const Ended same = here.run({"apply", "wf.yaml"});
+  EXPECT_EQ(same.exit_code, 0) << same;
+  EXPECT_SAYS(same, "nothing differs");
+}
+
+TEST_P(ChangedFile, further_samples_run_and_what_waits_for_them_runs_again) {
+  write("1:2");
+  ASSERT_EQ(run().exit_code, 0);
+  (void)ran();
+  write("1:4");
+  const Ended tried = run({"-n"});
+  EXPECT_EQ(tried.exit_code, 0) << tried;
+  EXPECT_SAYS(tried, "+ 2 jobs align_{i} (align_3 to align_4)");
+  EXPECT_SAYS(tried, "1 job would run again: merge");
+  EXPECT_EQ(ran(), "");
+  const Ended done = run();
+  EXPECT_EQ(done.exit_code, 0) << done;
+  EXPECT_SAYS(done, "1 job runs again: merge");
+  EXPECT_EQ(ran(), "3 4 merge ");
+}
+
+TEST_P(ChangedFile, another_command_runs_again_and_the_way_back_runs_the_same_jobs) {
+  write("1:2");
+  ASSERT_EQ(run().exit_code, 0);
+  (void)ran();
+  write("1:2", "echo MERGE >> log");
+  const Ended done = run();
+  EXPECT_EQ(done.exit_code, 0) << done;
+  EXPECT_SAYS(done, "the command changed: 'echo MERGE >> log' was 'echo merge >> log'");
+  EXPECT_EQ(ran(), "MERGE ");
+}
+
+TEST_P(ChangedFile, a_change_that_is_taken_back_before_anything_ran_costs_nothing) {
+  write("1:2");
+  ASSERT_EQ(run().exit_code, 0);
+  (void)ran();
+  write("1:2", "echo MERGE >> log");
+  ASSERT_EQ(here.run({"apply", "wf.yaml"}).exit_code, 0);
+  EXPECT_EQ(here.json({"job", "merge"})["state"], "ready");
+  write("1:2");
+  const Ended back = here.run({"apply", "wf.yaml"});
+  EXPECT_EQ(back.exit_code, 0) << back;
+  EXPECT_SAYS(back, "1 earlier result counts again: the file says what it was made by");
+  EXPECT_EQ(run().exit_code, 0);
+  EXPECT_EQ(ran(), "");
+}
+
+TEST_P(ChangedFile, samples_that_are_taken_out_and_come_back_do_not_run_twice) {
+  write("1:3");
+  ASSERT_EQ(run().exit_code, 0);
+  (void)ran();
+  write("2:3");
+  EXPECT_EQ(run().exit_code, 0);
+  EXPECT_EQ(ran(), "merge ");
+  write("1:3");
+  EXPECT_EQ(run().exit_code, 0);
+  EXPECT_EQ(ran(), "merge ");
+}
+
+TEST_P(ChangedFile, what_is_removed_before_it_ran_is_no_failure) {
+  write("1:2", "false", "  - {name: extra, command: 'false'}\n");
+  EXPECT_EQ(run().exit_code, 1);
+  write("1:2");
+  const Ended done = run();
+  EXPECT_EQ(done.exit_code, 0) << done << "the job that failed is not in the file";
+  EXPECT_EQ(here.json({"job", "extra"})["state"], "canceled");
+  EXPECT_EQ(here.run({"retry", "extra"}).exit_code, 0);
+  EXPECT_EQ(here.json({"job", "extra"})["state"], "canceled") << "the file does not have it";
+}
+
+TEST_P(ChangedFile, other_resources_run_nothing_again) {
+  write("1:2");
+  ASSERT_EQ(run().exit_code, 0);
+  (void)ran();
+  write("1:2", "echo merge >> log", "  - {name: last, command: 'echo last >> log', memory: 64m}\n");
+  ASSERT_EQ(run().exit_code, 0);
+  EXPECT_EQ(ran(), "last ");
+  write("1:2", "echo merge >> log",
+        "  - {name: last, command: 'echo last >> log', memory: 128m, priority: 3}\n");
+  const Ended done = run();
+  EXPECT_EQ(done.exit_code, 0) << done;
+  EXPECT_SAYS(done, "~ job last: memory, priority; nothing runs again for it");
+  EXPECT_EQ(ran(), "");
+  EXPECT_EQ(here.json({"job", "last"})["memory_bytes"], 128U << 20);
+}
+
+TEST_P(ChangedFile, apply_says_what_it_does_for_programs) {
+  write("1:2");
+  ASSERT_EQ(run().exit_code, 0);
+  write("1:3", "echo MERGE >> log");
+  const json tried = apply({"--dry-run"});
+  EXPECT_EQ(tried["dry_run"], true);
+  EXPECT_EQ(tried["again_jobs"], 1);
+  EXPECT_EQ(here.json({"status"})["jobs"], 3);
+  const json done = apply();
+  EXPECT_EQ(done["added_jobs"], 1);
+  EXPECT_EQ(done["edits"][0]["edit_kind"], "added");
+  EXPECT_EQ(done["edits"][1]["edit_kind"], "redefined");
+  EXPECT_EQ(here.json({"status"})["jobs"], 4);
+  EXPECT_EQ(apply()["edits"], json::array());
+}
+
+TEST_P(ChangedFile, an_output_that_is_gone_is_made_again) {
+  here.write("wf.yaml", R"(name: wf
+files: [{name: out, path: out.txt}]
+jobs:
+  - {name: a, command: 'echo a >> log; echo x > ${files.output.out}'}
+  - {name: b, command: 'echo b >> log; cat ${files.input.out}'}
+)");
+  ASSERT_EQ(run().exit_code, 0);
+  EXPECT_EQ(ran(), "a b ");
+  fs::remove(here.path() / "out.txt");
+  const Ended done = run();
+  EXPECT_EQ(done.exit_code, 0) << done;
+  EXPECT_SAYS(done, "output out.txt is not there");
+  EXPECT_EQ(ran(), "a b ");
+}
+
+// Also where its jobs find their files by expressions.
+TEST_P(ChangedFile, adding_the_file_itself_adds_nothing) {
+  here.write("wf.yaml", R"(name: wf
+files:
+  - {name: 'out_{i}', path: 'out_{i}', parameters: {i: '1:3'}}
+  - {name: all, path: all}
+jobs:
+  - {name: 'a_{i}', command: 'echo {i} > out_{i}', output_files: ['out_{i}'], parameters: {i: '1:3'}}
+  - {name: merge, command: 'cat out_* > all', input_file_regexes: ['^out_'], output_files: [all]}
+)");
+  ASSERT_EQ(run().exit_code, 0);
+  const Ended added = here.run({"add", "wf.yaml"});
+  EXPECT_EQ(added.exit_code, 0) << added;
+  EXPECT_SAYS(added, "nothing to add");
+}
+
+TEST_P(ChangedFile, the_actions_of_a_store_stay_and_the_refusal_changes_nothing) {
+  write("1:2");
+  ASSERT_EQ(run().exit_code, 0);
+  write("1:3", "echo merge >> log",
+        "actions:\n  - {trigger_type: on_workflow_complete, action_type: run_commands, commands: "
+        "['echo over']}\n");
+  const Ended refused = run();
+  EXPECT_EQ(refused.exit_code, 2) << refused;
+  EXPECT_SAYS(refused, "the actions of the workflow cannot change while it lives");
+  EXPECT_EQ(here.json({"status"})["jobs"], 3);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, ChangedFile, testing::Values("lmdb", "journal"));
+
+}  // namespace
+}  // namespace torc::itest
