@@ -69,14 +69,14 @@ TEST_F(Advice, of_reinit_tells_what_was_taken_over_where_nothing_runs_again) {
       "new.yaml",
       "name: wf\njobs:\n  - {name: a, command: \"true\"}\n  - {name: b, command: echo new}\n");
   const Ended tried = here.run({"reinit", "wf.torc", "--spec", "new.yaml", "--dry-run"});
-  EXPECT_SAYS(tried, "would take over of 1 job(s) what the new file says");
+  EXPECT_SAYS(tried, "~ job b: the command changed: 'echo new' was 'echo old'\n");
   const Ended done = here.run({"reinit", "wf.torc", "--spec", "new.yaml"});
-  EXPECT_SAYS(done, "took over of 1 job(s) what the new file says, for their next attempt: b\n");
-  EXPECT_SAYS(done, "nothing is stale: no job runs again\n");
+  EXPECT_SAYS(done, "~ job b: the command changed: 'echo new' was 'echo old'\n");
+  EXPECT_FALSE(done.says("again")) << done;
   EXPECT_EQ(here.run({"run", "wf.torc", "-q"}).exit_code, 0);
   EXPECT_SAYS(here.run({"logs", "wf.torc", "b"}), "new\n");
   const Ended again = here.run({"reinit", "wf.torc", "--spec", "new.yaml"});
-  EXPECT_FALSE(again.says("took over")) << again;
+  EXPECT_SAYS(again, "nothing differs");
 }
 
 TEST_F(Advice, a_crate_counts_the_files_that_are_there_and_names_the_others) {

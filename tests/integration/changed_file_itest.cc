@@ -217,6 +217,120 @@ TEST_P(ChangedFile, the_actions_of_a_store_stay_and_the_refusal_changes_nothing)
   EXPECT_EQ(here.json({"status"})["jobs"], 3);
 }
 
+TEST_P(ChangedFile, what_is_accepted_stays_and_is_not_asked_for_again) {
+  write("1:2");
+  ASSERT_EQ(run().exit_code, 0);
+  (void)ran();
+  write("1:2", "echo merged >> log");
+  const json tried = apply({"--accept", "merge", "--dry-run"});
+  EXPECT_EQ(tried["again_jobs"], 0) << tried;
+  EXPECT_EQ(tried["edits"][0]["spared_jobs"], 1) << tried;
+  EXPECT_EQ(apply({"--dry-run"})["again_jobs"], 1);
+  const Ended accepted = here.run({"apply", "wf.yaml", "--accept", "merge"});
+  EXPECT_EQ(accepted.exit_code, 0) << accepted;
+  EXPECT_SAYS(accepted, "1 had run and keeps its result");
+  EXPECT_EQ(run().exit_code, 0);
+  EXPECT_EQ(ran(), "");
+  ASSERT_EQ(here.run({"redo", "merge", "--yes"}).exit_code, 0);
+  EXPECT_EQ(run().exit_code, 0);
+  EXPECT_EQ(ran(), "merged ");
+}
+
+TEST_P(ChangedFile, only_failed_jobs_take_the_new_command_where_it_is_said) {
+  here.write("wf.yaml",
+             "name: wf\njobs:\n  - {name: 'a_{i}', command: 'echo {i} >> log; test {i} = 1', "
+             "parameters: {i: '1:2'}}\n");
+  ASSERT_EQ(run().exit_code, 1);
+  EXPECT_EQ(ran(), "1 2 ");
+  here.write("wf.yaml",
+             "name: wf\njobs:\n  - {name: 'a_{i}', command: 'echo {i}b >> log', "
+             "parameters: {i: '1:2'}}\n");
+  EXPECT_EQ(apply({"--only-failed"})["again_jobs"], 1);
+  EXPECT_EQ(run().exit_code, 0);
+  EXPECT_EQ(ran(), "2b ");
+}
+
+TEST_P(ChangedFile, what_is_no_trigger_is_taken_over_and_nothing_runs_again_for_it) {
+  write("1:2", "echo merge >> log", "rerun_triggers: [inputs]\n");
+  ASSERT_EQ(run().exit_code, 0);
+  (void)ran();
+  write("1:2", "echo merged >> log", "rerun_triggers: [inputs]\n");
+  EXPECT_EQ(run().exit_code, 0);
+  EXPECT_EQ(ran(), "");
+  const json job = here.json({"job", "wf.torc", "merge"});
+  EXPECT_EQ(job["command"], "echo merged >> log") << job;
+  write("1:2", "echo MERGED >> log", "rerun_triggers: [inputs]\n");
+  EXPECT_EQ(apply({"--rerun-triggers", "command"})["again_jobs"], 1);
+  const Ended wrong = here.run({"apply", "wf.yaml", "--rerun-triggers", "command,mtime"});
+  EXPECT_EQ(wrong.exit_code, 2) << wrong;
+  EXPECT_SAYS(wrong, "command,inputs,params,upstream");
+}
+
+TEST_P(ChangedFile, touched_results_count_with_the_files_as_they_are) {
+  const auto file = [&](const std::string& inputs) {
+    here.write("wf.yaml",
+               "name: wf\nfiles:\n  - {name: x, path: x.txt}\n  - {name: y, path: y.txt}\n  - "
+               "{name: z, path: z.txt}\njobs:\n  - {name: a, command: 'echo a >> log; cat x.txt > "
+               "z.txt', input_files: [" +
+                   inputs + "], output_files: [z]}\n");
+  };
+  here.write("x.txt", "1");
+  here.write("y.txt", "1");
+  file("x");
+  ASSERT_EQ(run().exit_code, 0);
+  EXPECT_EQ(ran(), "a ");
+  here.write("x.txt", "22");
+  file("y, x");
+  const json touched = apply({"--touch"});
+  EXPECT_EQ(touched["again_jobs"], 0) << touched;
+  EXPECT_EQ(touched["renewed_jobs"], 1) << touched;
+  EXPECT_EQ(run().exit_code, 0);
+  EXPECT_EQ(ran(), "");
+  here.write("y.txt", "333");
+  EXPECT_EQ(run({"--yes"}).exit_code, 0);
+  EXPECT_EQ(ran(), "a ");
+  fs::remove(here.path() / "z.txt");
+  const Ended gone = here.run({"apply", "wf.yaml", "--accept", "a"});
+  EXPECT_EQ(gone.exit_code, 2) << gone;
+  EXPECT_SAYS(gone, "there is no result of 'a' to accept: output z.txt is not there");
+  EXPECT_EQ(apply({"--touch"})["again_jobs"], 1);
+}
+
+TEST_P(ChangedFile, a_renamed_job_keeps_its_result) {
+  const auto file = [&](const std::string& name, const std::string& more) {
+    here.write("wf.yaml", "name: wf\njobs:\n  - {name: '" + name +
+                              "_{i}', command: 'echo {i} | tee -a log', parameters: {i: '1:3'}" +
+                              more +
+                              "}\n  - {name: merge, command: 'echo merge >> log', "
+                              "depends_on_regexes: ['" +
+                              name + "_.*']}\n");
+  };
+  file("align", "");
+  ASSERT_EQ(run().exit_code, 0);
+  (void)ran();
+  file("map", ", was: 'align_{i}'");
+  const Ended renamed = run();
+  EXPECT_EQ(renamed.exit_code, 0) << renamed;
+  EXPECT_EQ(ran(), "");
+  EXPECT_SAYS(here.run({"logs", "wf.torc", "map_2"}), "2\n");
+  EXPECT_EQ(here.jobs("wf.torc")["map_3"]["state"], "completed");
+  EXPECT_EQ(here.run({"job", "wf.torc", "align_1"}).exit_code, 2);
+  EXPECT_SAYS(here.run({"apply", "wf.yaml"}), "nothing differs");
+  file("map", "");
+  EXPECT_SAYS(here.run({"apply", "wf.yaml"}), "nothing differs");
+}
+
+TEST_P(ChangedFile, a_former_name_that_another_job_has_is_not_taken_from_it) {
+  here.write("wf.yaml", "name: wf\njobs:\n  - {name: a, command: 'echo a >> log'}\n");
+  ASSERT_EQ(run().exit_code, 0);
+  (void)ran();
+  here.write("wf.yaml",
+             "name: wf\njobs:\n  - {name: b, was: a, command: 'echo b >> log'}\n  - {name: a, "
+             "command: 'echo a >> log'}\n");
+  EXPECT_EQ(run().exit_code, 0);
+  EXPECT_EQ(ran(), "b ");
+}
+
 INSTANTIATE_TEST_SUITE_P(Engines, ChangedFile, testing::Values("lmdb", "journal"));
 
 }  // namespace

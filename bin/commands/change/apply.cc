@@ -1,22 +1,16 @@
 // torc apply: the store becomes what its workflow file says now.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "bin/commands/allocate/passes.h"
 #include "bin/commands/change/apply_file.h"
-#include "bin/commands/change/change_report.h"
 #include "bin/commands/commands.h"
-#include "bin/commands/spec_report.h"
+#include "bin/commands/selection.h"
 #include "bin/flags.h"
-#include "bin/locate.h"
-#include "bin/trust.h"
-#include "lib/report/job_view.h"
-#include "lib/store/engine/store.h"
-#include "lib/workflow/context/sharing.h"
-#include "lib/workflow/plan/make_store.h"
+#include "lib/base/text/quote.h"
+#include "lib/base/text/text.h"
 
 namespace torc::cli {
 namespace {
@@ -25,42 +19,40 @@ struct ApplyOptions {
   std::string file;
   std::string store;
   workflow::ApplyTerms terms;
+  std::string triggers;               // as written
+  std::vector<std::string> accepted;  // names
   bool dry_run = false;
   bool json = false;
 };
 
+Result<spec::RerunTriggers> triggers_in(const std::string& text) {
+  spec::RerunTriggers triggers;
+  for (const std::string_view word : split(text, ',')) {
+    const auto trigger = spec::RerunTriggers::named(word);
+    if (!trigger) {
+      return Error{ErrorKind::invalid,
+                   fmt::format("--rerun-triggers cannot be '{}'", printable(text)),
+                   fmt::format("say which of these count, with commas: {}",
+                               fmt::join(spec::RerunTriggers::kNames, ","))};
+    }
+    triggers.add(*trigger);
+  }
+  return triggers;
+}
+
 Result<Exit> run(const App& app, const ApplyOptions& options) {
-  TORC_ASSIGN(auto loaded, workflow::load_spec(app, options.file));
-  if (!loaded.expansion) return refuse_spec(app, loaded, options.json, "nothing was changed");
-  if (!options.json) print_diagnostics(app, loaded);
-  Path path = workflow::default_store(app, loaded);
-  if (!options.store.empty()) {
-    TORC_ASSIGN(path, locate_store(app, options.store));
-  } else {
-    TORC_TRY(check_found_store(app, path));
-    workflow::write_for_group_of(app, path);
+  workflow::ApplyTerms terms = options.terms;
+  if (!options.triggers.empty()) {
+    TORC_ASSIGN(terms.triggers, triggers_in(options.triggers));
   }
-  TORC_ASSIGN(const auto store, store::Store::open(app.world, path, store::Tuning{}));
-  if (options.store.empty()) TORC_TRY(refuse_other_file(app, *store, loaded));
-  TORC_ASSIGN(const workflow::Applied applied,
-              apply_file(app, *store, loaded, options.terms, options.dry_run));
-  if (options.json) {
-    say(app.out, "{}\n", report::json_text(applied_json(*store, applied, options.dry_run)));
-    if (!options.dry_run) settle_allocations(app, *store, Telling::err_alone);
-    return Exit::ok;
+  if (!options.accepted.empty()) {
+    terms.spared = [&](const claim::Reader& reader) {
+      Selection selection;
+      selection.names = options.accepted;
+      return select_jobs(reader, selection);
+    };
   }
-  if (applied.nothing()) {
-    say(app.out, "nothing differs: the store is what {} says\n", options.file);
-    return Exit::ok;
-  }
-  print_applied(app, applied, options.dry_run);
-  if (options.dry_run) {
-    say(app.out, "nothing was changed (--dry-run)\n");
-    return Exit::ok;
-  }
-  say_presence(app, *store);
-  settle_allocations(app, *store, Telling::out_and_err);
-  return Exit::ok;
+  return apply_and_tell(app, {options.file, options.store, terms, options.dry_run, options.json});
 }
 
 }  // namespace
@@ -74,6 +66,16 @@ void add_apply(Command& c) {
   c.flag("--dry-run", o.dry_run, "say what differs and what would run again, and change nothing");
   c.flag("--checksum", o.terms.checksum,
          "contents decide, not times, where workers hashed them (`torc init --checksum`)");
+  c.option(
+       "--rerun-triggers", o.triggers,
+       "which changes count: some of command,inputs,params,upstream (default: `rerun_triggers` of "
+       "the file, or all)")
+      .value("LIST");
+  c.option("--accept", o.accepted, "a job whose result stays, whatever changed; may be repeated")
+      .value("JOB")
+      .one_at_a_time();
+  c.flag("--only-failed", o.terms.spares_completed, "accept the results of all that completed");
+  c.flag("--touch", o.terms.spares_all, "accept all results");
   c.flag("--restart-running", o.terms.restarts_running,
          "also end jobs at work whose result will not count, and run them again at once");
   c.flag("--json", o.json, "machine-readable output");
@@ -86,7 +88,8 @@ again then. Jobs that the file has no more are canceled; their results stay.
 
 Examples:
   torc apply wf.yaml --dry-run    what would change
-  torc apply wf.yaml              change it; `torc run wf.yaml` does so by itself)");
+  torc apply wf.yaml              change it; `torc run wf.yaml` does so by itself
+  torc apply wf.yaml --accept a   the same, but the result of job a stays)");
   c.run([&o](const App& app) { return run(app, o); });
 }
 

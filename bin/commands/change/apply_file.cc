@@ -8,13 +8,21 @@
 #include <string_view>
 #include <utility>
 
+#include "bin/commands/allocate/passes.h"
+#include "bin/commands/change/change_report.h"
 #include "bin/commands/ringing.h"
+#include "bin/commands/spec_report.h"
+#include "bin/locate.h"
+#include "bin/trust.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/report/job_view.h"
 #include "lib/store/disk/disk.h"
+#include "lib/store/engine/store.h"
 #include "lib/workflow/change/renewed_scripts.h"
+#include "lib/workflow/context/sharing.h"
 #include "lib/workflow/context/spec_text.h"
+#include "lib/workflow/plan/make_store.h"
 
 namespace torc::cli {
 namespace {
@@ -38,12 +46,16 @@ std::string jobs_of(const Edit& edit) {
                      printable(edit.first), printable(edit.last));
 }
 
-// What became of those that have run: "; 3 have run: these run again".
+// What becomes of those that have run: "; 3 had run and run again".
 std::string past_of(const Edit& edit) {
   std::string text;
   if (edit.over > 0)
     text = fmt::format("; {} had run and {} again", show_count(edit.over),
                        edit.over == 1 ? "runs" : "run");
+  if (edit.spared > 0)
+    text += fmt::format("; {} had run and {} {}", show_count(edit.spared),
+                        edit.spared == 1 ? "keeps" : "keep",
+                        edit.spared == 1 ? "its result" : "their results");
   if (edit.live > 0)
     text += fmt::format("; {} at work {} by what {} {}", show_count(edit.live),
                         edit.live == 1 ? "ends" : "end", edit.live == 1 ? "it" : "they",
@@ -201,6 +213,12 @@ void print_applied(const App& app, const Applied& applied, bool dry_run) {
                                        : "count",
         applied.done.taken_back == 1 ? "it was" : "they were");
   }
+  if (const std::uint64_t accepted = applied.accepted(); accepted > 0) {
+    say(app.out, "{} {} with the files as they are now\n", plural(accepted, "result"),
+        dry_run         ? "would count"
+        : accepted == 1 ? "counts"
+                        : "count");
+  }
   if (const std::uint64_t ended = applied.done.again.ending; ended > 0) {
     say(app.out, "{} of these {} at work and {} ended first\n", show_count(ended),
         ended == 1 ? "is" : "are", ended == 1 ? "is" : "are");
@@ -224,6 +242,7 @@ ordered_json applied_json(const store::Store& store, const Applied& applied, boo
                      {"last_job", edit.last},
                      {"jobs", edit.jobs},
                      {"ended_jobs", edit.over},
+                     {"spared_jobs", edit.spared},
                      {"running_jobs", edit.live},
                      {"difference", edit.what}});
   }
@@ -240,7 +259,42 @@ ordered_json applied_json(const store::Store& store, const Applied& applied, boo
           {"again_names", applied.again},
           {"added_jobs", applied.done.added.count},
           {"taken_back_jobs", applied.done.taken_back},
+          {"renewed_jobs", applied.accepted()},
           {"kept_running_jobs", applied.running}};
+}
+
+Result<Exit> apply_and_tell(const App& app, const ApplyRequest& request) {
+  TORC_ASSIGN(auto loaded, workflow::load_spec(app, request.file));
+  if (!loaded.expansion) return refuse_spec(app, loaded, request.json, "nothing was changed");
+  if (!request.json) print_diagnostics(app, loaded);
+  Path path = workflow::default_store(app, loaded);
+  if (!request.store.empty()) {
+    TORC_ASSIGN(path, locate_store(app, request.store));
+  } else {
+    TORC_TRY(check_found_store(app, path));
+    workflow::write_for_group_of(app, path);
+  }
+  TORC_ASSIGN(const auto store, store::Store::open(app.world, path, store::Tuning{}));
+  if (request.store.empty()) TORC_TRY(refuse_other_file(app, *store, loaded));
+  TORC_ASSIGN(const workflow::Applied applied,
+              apply_file(app, *store, loaded, request.terms, request.dry_run));
+  if (request.json) {
+    say(app.out, "{}\n", report::json_text(applied_json(*store, applied, request.dry_run)));
+    if (!request.dry_run) settle_allocations(app, *store, Telling::err_alone);
+    return Exit::ok;
+  }
+  if (applied.nothing()) {
+    say(app.out, "nothing differs: the store is what {} says\n", request.file);
+    return Exit::ok;
+  }
+  print_applied(app, applied, request.dry_run);
+  if (request.dry_run) {
+    say(app.out, "nothing was changed (--dry-run)\n");
+    return Exit::ok;
+  }
+  say_presence(app, *store);
+  settle_allocations(app, *store, Telling::out_and_err);
+  return Exit::ok;
 }
 
 }  // namespace torc::cli

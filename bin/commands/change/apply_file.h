@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 
 #include "bin/app.h"
 #include "lib/workflow/change/apply.h"
@@ -23,5 +24,15 @@ Result<workflow::Applied> apply_file(const App& app, store::Store& store,
 void print_applied(const App& app, const workflow::Applied& applied, bool dry_run);
 [[nodiscard]] nlohmann::ordered_json applied_json(const store::Store& store,
                                                   const workflow::Applied& applied, bool dry_run);
+
+struct ApplyRequest {
+  std::string file;
+  std::string store;  // empty: the one that `torc run FILE` would use
+  workflow::ApplyTerms terms;
+  bool dry_run = false;
+  bool json = false;
+};
+// All of `torc apply`, with what it prints.
+Result<Exit> apply_and_tell(const App& app, const ApplyRequest& request);
 
 }  // namespace torc::cli

@@ -64,17 +64,6 @@ Result<void> write_plan(Transaction& tx, const Plan& plan) {
   return {};
 }
 
-Result<void> replace_recipe(Transaction& tx, JobId first, std::string_view recipe) {
-  std::optional<Template> t = read_template(tx, first);
-  if (!t || t->first != first) {
-    return Error{ErrorKind::invalid, fmt::format("no entry begins at job {}", raw(first)), ""};
-  }
-  t->recipe = recipe;
-  tx.put(Key(Table::job_template, raw(first)), encode(*t));
-  tx.put(Key(Table::edition), Value().varint(tx.sequence()));
-  return {};
-}
-
 namespace {
 
 Result<void> replace_budget(Transaction& tx, State& state, const Usage& most) {

@@ -17,9 +17,6 @@ namespace torc::claim {
 // Writes the whole initial state: templates, classes, dependency sets, ready queues, counters. Jobs
 // have no record of their own until something happens to them.
 Result<void> write_plan(Transaction& tx, const Plan& plan);
-// Gives a template another recipe. Its jobs, their names and what they wait for must stay the same.
-// Error invalid: there is no such template.
-Result<void> replace_recipe(Transaction& tx, JobId first, std::string_view recipe);
 
 // What a new version of the file says of the workflow as a whole; nullopt: as before.
 struct WorkflowTerms {

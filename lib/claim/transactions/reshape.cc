@@ -290,6 +290,13 @@ Result<Reshaped> reshape(Transaction& tx, Reshape what, const PartOf& part_of, O
   return Reshaping(tx, what, part_of, origin).run();
 }
 
+bool renew_signature(Transaction& tx, JobId id, std::uint64_t claim, Signature now) {
+  const auto job = read_job(tx, id);
+  if (!job || !is_over(job->state) || job->claim != claim) return false;
+  tx.put(Key(Table::signature, raw(id)), encode(std::move(now)));
+  return true;
+}
+
 bool is_removed(const Reader& reader, JobId id) {
   return reader.get(removed_key(id)).has_value();
 }

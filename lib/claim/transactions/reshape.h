@@ -10,6 +10,7 @@
 #include "lib/base/result.h"
 #include "lib/claim/rules/plan.h"
 #include "lib/claim/tables/origin.h"
+#include "lib/claim/tables/signature.h"
 #include "lib/claim/tables/transaction.h"
 #include "lib/claim/transactions/live.h"
 #include "lib/claim/transactions/retired.h"
@@ -68,6 +69,10 @@ struct Reshaped {
 // Jobs downstream of `stale` that run are ended and run again, as by reset_jobs(). Error invalid:
 // the plan is none; nothing may be committed then.
 Result<Reshaped> reshape(Transaction& tx, Reshape what, const PartOf& part_of, Origin origin);
+
+// The files of a result are taken as they look now, and compared with that from now on. Nothing
+// where the job is not over, or another attempt has begun since `claim`. Whether it was done.
+bool renew_signature(Transaction& tx, JobId id, std::uint64_t claim, Signature now);
 
 // Whether the job was there in an earlier version of the file, and is not in the newest.
 [[nodiscard]] bool is_removed(const Reader& reader, JobId id);

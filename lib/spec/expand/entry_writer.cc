@@ -134,6 +134,7 @@ bool EntryWriter::compile(const JobEntry& entry, Texts& texts) {
     texts.commands.push_back(command(entry.one_of[i].command, command_key(i)));
   texts.resources = one(entry.resource_requirements, "resource_requirements");
   texts.scheduler = one(entry.scheduler, "scheduler");
+  texts.was = one(entry.was, "was");
   for (std::size_t i = 0; i < entry.labels.size(); ++i)
     texts.labels.push_back(one(entry.labels[i], entry.labels_key()));
   for (const auto& [key, value] : entry.env) texts.env.emplace_back(key, one(value, "env"));
@@ -224,7 +225,9 @@ void EntryWriter::write(const JobEntry& entry, const Family& family, const Entry
     expanded.source = static_cast<std::size_t>(&entry - workflow_.jobs.data());
     // After an error nobody reads the recipe.
     if (!report_.has_error()) expanded.recipe = recipe(entry, family, texts, things, run);
-    bytes_ += expanded.recipe.size();
+    if (!report_.has_error() && !entry.was.empty())
+      expanded.former_names = former_names(entry, family, texts, run);
+    bytes_ += expanded.recipe.size() + expanded.former_names.size();
     out.push_back(std::move(expanded));
     terms = std::move(next);
     begin = end;
@@ -308,15 +311,29 @@ void EntryWriter::keep(const EntryFiles& of, const Families& families, const Mod
     (m < of.inputs.size() ? out.inputs : out.outputs).push_back(&maps[m]);
 }
 
+Window EntryWriter::window(const JobEntry& entry, const Family& family, Range run,
+                           NarrowSweep& narrowed) {
+  if (run.count == family.count) return {entry.parameters, entry.mode, 0, family.count};
+  narrowed = narrow(entry.parameters, entry.mode, run.first, run.count);
+  return {narrowed.parameters, entry.mode, narrowed.offset, run.count};
+}
+
+std::string EntryWriter::former_names(const JobEntry& entry, const Family& family,
+                                      const Texts& texts, Range run) {
+  const Pattern none;
+  NarrowSweep narrowed;
+  RecipeParts parts;
+  parts.window = window(entry, family, run, narrowed);
+  parts.name = &texts.was;
+  parts.invocation_script = parts.command = &none;
+  return encode_recipe(parts);
+}
+
 std::string EntryWriter::recipe(const JobEntry& entry, const Family& family, const Texts& texts,
                                 const Things& things, Range run) const {
   RecipeParts parts;
   NarrowSweep narrowed;
-  parts.window = {entry.parameters, entry.mode, 0, family.count};
-  if (run.count != family.count) {
-    narrowed = narrow(entry.parameters, entry.mode, run.first, run.count);
-    parts.window = {narrowed.parameters, entry.mode, narrowed.offset, run.count};
-  }
+  parts.window = window(entry, family, run, narrowed);
   parts.name = &family.name;
   parts.invocation_script = &texts.invocation_script;
   parts.command = &texts.command;

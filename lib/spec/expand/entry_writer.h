@@ -52,7 +52,7 @@ class EntryWriter {
  private:
   // The patterns of one entry.
   struct Texts {
-    Pattern invocation_script, command, resources, scheduler;
+    Pattern invocation_script, command, resources, scheduler, was;
     std::vector<Pattern> commands;  // of alternatives; empty patterns: that of the job
     std::vector<Pattern> labels;
     std::vector<std::pair<std::string_view, Pattern>> env;
@@ -88,6 +88,11 @@ class EntryWriter {
   void check_nodes(const JobEntry& entry, const ResourceRequirements& needs);
   const ResourceRequirements* resources_of(const JobEntry& entry, const Texts& texts,
                                            const Terms& terms);
+  // Those of the run. `narrowed` is what the answer refers to.
+  static Window window(const JobEntry& entry, const Family& family, Range run,
+                       NarrowSweep& narrowed);
+  static std::string former_names(const JobEntry& entry, const Family& family, const Texts& texts,
+                                  Range run);
   [[nodiscard]] std::string recipe(const JobEntry& entry, const Family& family, const Texts& texts,
                                    const Things& things, Range run) const;
   // What a part of the recipe refers to, kept until it is encoded.

@@ -27,9 +27,10 @@ struct ExpandedEntry {
       scheduler;       // an entry whose resources, scheduler or labels vary with its parameters is
   std::string labels;  // split into several; as lib/base/labels.h writes them
   std::int32_t priority = 0;
-  std::string recipe;      // encoded Recipe, see recipe.h
-  std::size_t source = 0;  // position in Workflow::jobs
-  bool there = false;      // in the workflow already
+  std::string recipe;        // encoded Recipe, see recipe.h
+  std::string former_names;  // an encoded Recipe of names alone, those before; empty: none
+  std::size_t source = 0;    // position in Workflow::jobs
+  bool there = false;        // in the workflow already
 };
 
 // Members start on another condition than the completion of their upstream. A job may be a member

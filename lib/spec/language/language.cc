@@ -49,6 +49,7 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::workflow, .name = "on_failure", .type = Type::choice, .choices = "leave recover", .about = "recover: what failed for want of memory or time, or for a node or a network, runs again by itself; leave"},
     {.where = Where::workflow, .name = "max_recoveries", .type = Type::integer, .min = 1, .max = 1000, .about = "how often on_failure recovers one job; 3"},
     {.where = Where::workflow, .name = "use_pending_failed", .type = Type::boolean, .about = "a failed job that no rule of a handler is for waits for a decision: torc retry, or torc cancel; false"},
+    {.where = Where::workflow, .name = "rerun_triggers", .type = Type::selection, .choices = "command inputs params upstream", .about = "what makes results count no more when it changes in this file; all four"},
     {.where = Where::workflow, .name = "compute_node_wait_for_new_jobs_seconds", .type = Type::integer, .min = 0, .max = kMaxInt32, .about = "how long a worker waits for new jobs when the workflow is finished; 0"},
     {.where = Where::workflow, .name = "compute_node_ignore_workflow_completion", .type = Type::boolean, .about = "workers of allocations stay when the workflow is finished, until their time is up; false"},
     {.where = Where::workflow, .name = "compute_node_expiration_buffer_seconds", .type = Type::integer, .min = 0, .max = kMaxSeconds, .about = "time kept free at the end of an allocation, if it is more than sigkill_headroom_seconds"},
@@ -67,6 +68,7 @@ constexpr auto kLanguage = std::to_array<Key>({
 
     // A job.
     {.where = Where::job, .name = "name", .type = Type::word, .required = true, .about = "unique in the workflow"},
+    {.where = Where::job, .name = "was", .type = Type::word, .about = "the name that it had in an earlier version of the file: it keeps its results"},
     {.where = Where::job, .name = "command", .type = Type::text, .required = true, .about = "run by the shell"},
     {.where = Where::job, .name = "priority", .type = Type::integer, .min = kMinInt32, .max = kMaxInt32, .about = "higher first; 0"},
     {.where = Where::job, .name = "invocation_script", .type = Type::prose, .about = "one line stands before the command; several lines are run before it, in the same shell"},

@@ -17,6 +17,7 @@
 #include "lib/base/end_margins.h"
 #include "lib/base/job_terms.h"
 #include "lib/base/resources.h"
+#include "lib/spec/language/rerun_triggers.h"
 #include "lib/spec/text/diagnostic.h"
 
 namespace torc::spec {
@@ -174,6 +175,7 @@ struct Launch {
 };
 
 struct JobEntry : Entry {
+  std::string was;      // the name before, as the name; empty: it had none
   std::string command;  // as the name, and ${files.input.NAME}
   std::int32_t priority = 0;
   std::string invocation_script;
@@ -368,6 +370,7 @@ struct Workflow : RunSettings {
   Budget budget;
   std::optional<std::uint32_t> max_failures;
   SortMethod sort = SortMethod::none;
+  RerunTriggers rerun_triggers = RerunTriggers::all();
 };
 
 }  // namespace torc::spec

@@ -102,7 +102,7 @@ bool check_job_placeholders(const MapReader& reader, const std::vector<Parameter
   bool sound = true;
   if (const Node* name = reader.find("name"))
     sound = check_placeholders(session, *name, parameters, InName::yes);
-  for (const std::string_view key : {"command", "invocation_script", "label"}) {
+  for (const std::string_view key : {"command", "invocation_script", "label", "was"}) {
     if (const Node* node = reader.find(key))
       (void)check_placeholders(session, *node, parameters, InName::no);
   }
@@ -169,6 +169,7 @@ JobEntry read_job(const Session& session, const Node& map) {
   const MapReader reader(session, map, Where::job);
   JobEntry job;
   job.name = reader.name();
+  job.was = reader.text("was");
   job.command = reader.text("command");
   job.priority = reader.integer("priority", 0);
   job.invocation_script = script_of(reader.text("invocation_script"));

@@ -113,6 +113,12 @@ Workflow read_workflow(Session& session, const Node& root) {
     w.recoveries = reader.positive("max_recoveries").value_or(kMaxRecoveries);
   check_recoveries(session, reader, w);
   w.use_pending_failed = reader.boolean("use_pending_failed", false);
+  if (reader.has("rerun_triggers")) {
+    w.rerun_triggers = {};
+    for (const std::string& trigger : reader.words("rerun_triggers"))
+      w.rerun_triggers.add(
+          static_cast<RerunTrigger>(reader.position_of("rerun_triggers", trigger)));
+  }
   if (const Node* node = reader.find("compute_node_expiration_buffer_seconds")) {
     w.expiration_buffer = reader.seconds("compute_node_expiration_buffer_seconds", {});
     check_expiration_buffer(session, *node, w);

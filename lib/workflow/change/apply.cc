@@ -54,9 +54,10 @@ class Application {
         store_.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
           TORC_ASSIGN(const claim::WorkflowState workflow, claim::read_workflow(reader));
           TORC_ASSIGN(settings, decode_workflow_settings(workflow.settings));
+          if (auto spared = find_spared(reader); !spared) return spared;
           TORC_ASSIGN(applied_.difference,
                       difference(reader, make_plan(loaded_, settings.directory, settings.sums),
-                                 user_data_of(*loaded_.expansion)));
+                                 user_data_of(*loaded_.expansion), sparing_, former_names()));
           const std::uint64_t workers = claim::State(reader).tally().live_workers;
           if (!applied_.difference.has_other_environment || workers == 0) return {};
           return Error{
@@ -72,11 +73,31 @@ class Application {
       TORC_ASSIGN(directory, find_working_directory(settings.directory, store_.directory()));
     }
     StaleSearch search(store_, std::move(directory), &applied_.difference.recipes,
-                       terms_.checksum ? Sums::yes : Sums::no);
+                       terms_.checksum ? Sums::yes : Sums::no, sparing_);
     TORC_ASSIGN(applied_.stale, search.run());
+    applied_.spared = search.spared();
     TORC_TRY(refuse_missing_inputs(search));
     TORC_ASSIGN(applied_.difference.reshape.taken_back,
                 search.unchanged(applied_.difference.retired));
+    return {};
+  }
+
+  [[nodiscard]] FormerNames former_names() const {
+    FormerNames all;
+    const auto& entries = loaded_.expansion->entries;
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      if (!entries[i].former_names.empty()) all.emplace(i, entries[i].former_names);
+    }
+    return all;
+  }
+
+  Result<void> find_spared(const claim::Reader& reader) {
+    sparing_ = {};
+    sparing_.triggers = terms_.triggers.value_or(loaded_.workflow->rerun_triggers);
+    sparing_.all = terms_.spares_all;
+    sparing_.completed = terms_.spares_completed;
+    if (!terms_.spared) return {};
+    TORC_ASSIGN(sparing_.jobs, terms_.spared(reader));
     return {};
   }
 
@@ -121,7 +142,8 @@ class Application {
       for (auto at = state.next_record(raw(range.first)); at && *at < end;
            at = state.next_record(*at + 1)) {
         const auto job = state.open_record(*at);
-        if (job && claim::is_over(job->state) && job->state != claim::JobState::canceled)
+        if (job && claim::is_over(job->state) && job->state != claim::JobState::canceled &&
+            !sparing_.has(JobId{*at}, job->state))
           claim::add_to(reshape.stale, *at);
       }
     }
@@ -161,12 +183,15 @@ class Application {
     for (const claim::JobRange& kept : applied_.done.kept) {
       for (const claim::JobRange& old : difference.outdated) applied_.running += common(kept, old);
     }
+    std::uint64_t renewed = 0;
+    for (const SparedJob& s : applied_.spared)
+      renewed += claim::renew_signature(tx, s.id, s.claim, s.now) ? 1U : 0U;
     TORC_TRY(claim::update_user_data(tx, difference.user_data));
     TORC_TRY(claim::replace_terms(
         tx, {difference.settings, difference.max_failures, difference.budget, difference.schedulers,
              difference.sort, difference.pending_failed}));
     // Results that were looked at, and that something else speaks against.
-    nothing_changed_ = difference.nothing() && applied_.stale.empty() &&
+    nothing_changed_ = difference.nothing() && applied_.stale.empty() && renewed == 0 &&
                        applied_.done.again.total() == 0 && applied_.done.taken_back == 0;
     if (nothing_changed_) return Error{ErrorKind::busy, "nothing is to be changed", ""};
     RecipeBook book;
@@ -179,11 +204,16 @@ class Application {
   store::Store& store_;
   const LoadedSpec& loaded_;
   const ApplyTerms& terms_;
+  Sparing sparing_;
   bool nothing_changed_ = false;
   Applied applied_;
 };
 
 }  // namespace
+
+std::uint64_t Applied::accepted() const {
+  return static_cast<std::uint64_t>(std::ranges::count(spared, true, &SparedJob::was_stale));
+}
 
 std::uint64_t Applied::redone() const {
   return done.again.changed[static_cast<std::size_t>(claim::JobState::completed)];

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,12 @@ struct ApplyTerms {
   bool checksum = false;          // contents decide, where workers have hashed them
   bool restarts_running = false;  // what runs by an old definition is ended and runs again
   Path directory = {};            // where jobs run; empty: where the store says
+  std::optional<spec::RerunTriggers> triggers = {};  // none: those of the file
+  // Results that stay, whatever changed and as long as they are there: all, those of jobs that
+  // completed, those of the jobs that this finds.
+  bool spares_all = false;
+  bool spares_completed = false;
+  std::function<Result<std::vector<claim::JobRange>>(const claim::Reader&)> spared = {};
   // Asked before anything is changed; empty: it is. Its error is that of apply().
   std::function<Result<void>(const Difference&)> admit = {};
 };
@@ -29,12 +36,16 @@ struct Applied {
   std::vector<StaleJob> stale;  // those that are over, or run and are ended
   std::uint64_t running = 0;    // jobs that run by their old definition until they end
   claim::Reshaped done;
+  std::vector<SparedJob> spared;   // whose files are remembered as they are now
   std::vector<std::string> again;  // names of the first that run again
 
   // Neither the file nor what it names is other than the store knows.
   [[nodiscard]] bool nothing() const {
-    return difference.nothing() && stale.empty() && difference.reshape.taken_back.empty();
+    return difference.nothing() && stale.empty() && spared.empty() &&
+           difference.reshape.taken_back.empty();
   }
+  // Results that something speaks against, and that stay.
+  [[nodiscard]] std::uint64_t accepted() const;
   // Jobs that had completed and run again.
   [[nodiscard]] std::uint64_t redone() const;
 };

@@ -5,25 +5,21 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <set>
-#include <unordered_map>
 #include <utility>
 
 #include "lib/base/text/quote.h"
-#include "lib/claim/queries/allocations.h"
 #include "lib/claim/queries/queries.h"
-#include "lib/claim/queries/retry_counts.h"
-#include "lib/claim/rules/workflow_state.h"
 #include "lib/claim/tables/origin.h"
-#include "lib/claim/tables/retired_record.h"
 #include "lib/claim/tables/state.h"
 #include "lib/claim/tables/tables.h"
 #include "lib/claim/transactions/live.h"
+#include "lib/workflow/change/action_difference.h"
 #include "lib/workflow/change/job_matching.h"
 #include "lib/workflow/change/limit_terms.h"
 #include "lib/workflow/change/new_dependencies.h"
 #include "lib/workflow/change/redefinition.h"
-#include "lib/workflow/change/same_work.h"
+#include "lib/workflow/change/valid_again.h"
+#include "lib/workflow/change/whole_workflow.h"
 
 namespace torc::workflow {
 namespace {
@@ -37,10 +33,11 @@ std::uint64_t end_of(const JobRange& range) {
 // How many of them are over, and how many a worker has.
 struct Held {
   std::uint64_t over = 0;
+  std::uint64_t spared = 0;
   std::uint64_t live = 0;
-  std::uint64_t failed = 0;  // of those that are over
+  std::uint64_t failed = 0;  // of both
 };
-Held held_in(claim::State& state, const JobRange& jobs) {
+Held held_in(claim::State& state, const JobRange& jobs, const Sparing* sparing) {
   Held held;
   for (auto at = state.next_record(raw(jobs.first)); at && *at < end_of(jobs);
        at = state.next_record(*at + 1)) {
@@ -49,7 +46,8 @@ Held held_in(claim::State& state, const JobRange& jobs) {
     if (claim::is_occupied(*job)) {
       ++held.live;
     } else if (claim::is_over(job->state) && job->state != claim::JobState::canceled) {
-      ++held.over;
+      const bool spared = sparing != nullptr && sparing->has(JobId{*at}, job->state);
+      ++(spared ? held.spared : held.over);
       if (job->state != claim::JobState::completed) ++held.failed;
     }
   }
@@ -66,19 +64,25 @@ constexpr std::size_t kMostWritten = std::size_t{64} << 20U;
 class DifferenceSearch {
  public:
   DifferenceSearch(const claim::Reader& reader, const claim::Plan& plan,
-                   std::vector<claim::UserDatum> user_data)
-      : reader_(reader), plan_(plan), state_(reader), user_data_(std::move(user_data)) {}
+                   std::vector<claim::UserDatum> user_data, const Sparing& sparing,
+                   const FormerNames& former)
+      : reader_(reader),
+        plan_(plan),
+        sparing_(sparing),
+        former_(former),
+        state_(reader),
+        user_data_(std::move(user_data)) {}
 
   Result<Difference> run() {
     TORC_ASSIGN(found_.jobs, claim::count_jobs(reader_));
     found_.edition = claim::read_edition(reader_);
-    TORC_ASSIGN(matching_, match_jobs(reader_, plan_));
+    TORC_ASSIGN(matching_, match_jobs(reader_, plan_, former_));
     TORC_TRY(look_at_entries());
     TORC_TRY(look_at_dependencies());
     TORC_TRY(look_at_removed());
     TORC_TRY(look_at_user_data());
-    TORC_TRY(look_at_settings());
-    TORC_TRY(look_at_retired());
+    TORC_TRY(compare_whole(reader_, plan_, found_));
+    TORC_ASSIGN(found_.retired, valid_again(reader_, plan_, matching_, found_.env));
     TORC_TRY(refuse_other_actions());
     TORC_TRY(state_.sound());
     finish();
@@ -199,16 +203,31 @@ class DifferenceSearch {
     if (was.allow_missing_outputs != is.allow_missing_outputs)
       TORC_TRY(note_terms("allow_missing_outputs"));
     std::vector<JobRange> redefined;
+    std::vector<JobRange> without_trigger;
     std::string what;
+    std::string what_without;
+    bool is_renamed = false;
     for (std::uint64_t k = 0; k < s.count; ++k) {
-      const std::vector<std::string> reasons =
-          redefinitions(old.render(s.there - raw(before.first) + k), now.render(s.from + k));
-      if (reasons.empty()) continue;
-      if (what.empty()) what = listed(reasons);
-      claim::add_to(redefined, s.there + k);
+      const spec::RenderedJob had = old.render(s.there - raw(before.first) + k);
+      const spec::RenderedJob has = now.render(s.from + k);
+      is_renamed = is_renamed || had.name != has.name;
+      const std::vector<Redefinition> all = redefinitions(had, has);
+      if (all.empty()) continue;
+      const std::vector<std::string> reasons = sentences(all, sparing_.triggers);
+      const bool counts = !reasons.empty();
+      std::string& told = counts ? what : what_without;
+      if (told.empty())
+        told = listed(counts ? reasons : sentences(all, spec::RerunTriggers::all()));
+      claim::add_to(counts ? redefined : without_trigger, s.there + k);
     }
-    if (redefined.empty()) return differs;
+    if (redefined.empty() && without_trigger.empty() && !is_renamed) return differs;
     TORC_ASSIGN(const claim::Template t, template_of(entry, s));
+    if (is_renamed) {
+      TORC_TRY(note(Edit::Kind::terms, t, jobs_of_both,
+                    fmt::format("its name was '{}'", old.entry_name())));
+    }
+    for (const JobRange& jobs : without_trigger)
+      TORC_TRY(note(Edit::Kind::terms, t, jobs, what_without));
     for (const JobRange& jobs : redefined) {
       TORC_TRY(note(Edit::Kind::redefined, t, jobs, what));
       note_stale(jobs);
@@ -248,18 +267,22 @@ class DifferenceSearch {
                     std::string what) {
     TORC_ASSIGN(const spec::Recipe recipe, spec::Recipe::decode(of.recipe));
     const std::string entry = recipe.entry_name();
-    const Held held = kind == Edit::Kind::added ? Held{} : held_in(state_, jobs);
+    const bool may_spare = kind == Edit::Kind::redefined || kind == Edit::Kind::rewired;
+    const Held held =
+        kind == Edit::Kind::added ? Held{} : held_in(state_, jobs, may_spare ? &sparing_ : nullptr);
     const auto name = [&](std::uint64_t id) { return recipe.name(id - raw(of.first)); };
     const auto [at, is_new] = edits_.try_emplace({kind, entry}, found_.edits.size());
     if (is_new) {
       found_.edits.push_back({kind, entry, name(raw(jobs.first)), name(end_of(jobs) - 1),
-                              jobs.count, held.over, held.live, held.failed, std::move(what)});
+                              jobs.count, held.over, held.spared, held.live, held.failed,
+                              std::move(what)});
       return {};
     }
     Edit& edit = found_.edits[at->second];
     edit.last = name(end_of(jobs) - 1);
     edit.jobs += jobs.count;
     edit.over += held.over;
+    edit.spared += held.spared;
     edit.live += held.live;
     edit.failed += held.failed;
     if (edit.what.empty()) edit.what = std::move(what);
@@ -281,8 +304,10 @@ class DifferenceSearch {
         const auto t = claim::read_template(reader_, JobId{at});
         if (!t) return damaged_job(fmt::format("#{}", at));
         const JobRange part{JobId{at}, std::min(end_of(range), raw(t->first) + t->count) - at};
-        TORC_TRY(note(Edit::Kind::rewired, *t, part, "it waits for other jobs"));
-        note_stale(part);
+        const bool counts = sparing_.triggers.has(spec::RerunTrigger::upstream);
+        TORC_TRY(note(counts ? Edit::Kind::rewired : Edit::Kind::terms, *t, part,
+                      "it waits for other jobs"));
+        if (counts) note_stale(part);
         at = end_of(part);
       }
     }
@@ -299,6 +324,7 @@ class DifferenceSearch {
       if (!job) return;
       if (claim::is_live(job->state)) found_.running.push_back({JobId{*at}, 1});
       if (!claim::is_over(job->state) || job->state == claim::JobState::canceled) continue;
+      if (sparing_.has(JobId{*at}, job->state)) continue;
       found_.reshape.stale.push_back({JobId{*at}, 1});
     }
   }
@@ -355,60 +381,7 @@ class DifferenceSearch {
     return {};
   }
 
-  // --- results that may count again ---
-
-  Result<void> look_at_retired() {
-    std::vector<JobId> all;
-    reader_.scan_prefix(claim::Key(claim::Table::retired), [&](const store::Entry& e) {
-      const auto id = claim::id_in(claim::Table::retired, e.key);
-      if (id) all.push_back(JobId{*id});
-      if (!id) state_.damaged(e.key);
-      return id.has_value();
-    });
-    for (const JobId id : all) {
-      TORC_ASSIGN(const auto retired, claim::read_retired(reader_, id));
-      const auto job = state_.job(raw(id));
-      if (!retired || !job) continue;
-      if (!claim::has(job->state, claim::trait::kWaits) && !claim::is_removed(*job)) continue;
-      if (job->attempt != retired->job.attempt || job->claim != retired->job.claim) continue;
-      TORC_ASSIGN(const auto now, rendered(id));
-      if (now && definition_hash(*now, found_.env) == retired->definition)
-        found_.retired.push_back(id);
-    }
-    return {};
-  }
-
-  // As the file has it; nullopt: it has not. Asked in the order of the numbers.
-  Result<std::optional<spec::RenderedJob>> rendered(JobId id) {
-    if (places_.empty()) {
-      for (std::size_t i = 0; i < plan_.templates.size(); ++i) {
-        for (const Segment& s : matching_.entries[i]) places_.push_back({i, s});
-      }
-      std::ranges::sort(places_, {}, [](const Place& p) { return p.segment.there; });
-    }
-    auto at = std::ranges::upper_bound(places_, raw(id), {},
-                                       [](const Place& p) { return p.segment.there; });
-    if (at == places_.begin()) return std::optional<spec::RenderedJob>();
-    const Place& place = *--at;
-    if (raw(id) - place.segment.there >= place.segment.count)
-      return std::optional<spec::RenderedJob>();
-    if (!rendering_ || rendering_->first != place.entry) {
-      TORC_ASSIGN(spec::Recipe recipe, spec::Recipe::decode(plan_.templates[place.entry].recipe));
-      rendering_.emplace(place.entry, std::move(recipe));
-    }
-    return std::optional(
-        rendering_->second.render(place.segment.from + (raw(id) - place.segment.there)));
-  }
-
   // --- the workflow as a whole ---
-
-  void note_setting(std::string name, std::string what) {
-    Edit edit;
-    edit.kind = Edit::Kind::settings;
-    edit.entry = std::move(name);
-    edit.what = std::move(what);
-    found_.edits.push_back(std::move(edit));
-  }
 
   Result<void> look_at_user_data() {
     for (claim::UserDatum& d : user_data_) {
@@ -417,96 +390,14 @@ class DifferenceSearch {
       if (before && before->is_declared && before->initial == d.initial &&
           before->is_ephemeral == d.is_ephemeral)
         continue;
-      note_setting(fmt::format("user data {}", d.name),
-                   before ? "has another initial value" : "is new");
+      const char* const what = !before || !before->is_declared ? "is new"
+                               : before->initial != d.initial  ? "has another initial value"
+                                                               : "has another is_ephemeral";
+      note_setting(found_, fmt::format("user data {}", d.name), what);
     }
     found_.user_data = std::move(user_data_);
     found_.recipes.user_data = found_.user_data;
     return {};
-  }
-
-  Result<void> look_at_settings() {
-    TORC_ASSIGN(const claim::WorkflowState workflow, claim::read_workflow(reader_));
-    TORC_ASSIGN(const WorkflowSettings before, decode_workflow_settings(workflow.settings));
-    TORC_ASSIGN(WorkflowSettings now, decode_workflow_settings(plan_.settings));
-    found_.env = now.run.env;
-    if (workflow.name != plan_.name) {
-      return invalid(fmt::format("the store holds the workflow '{}', and the file is of '{}'",
-                                 printable(workflow.name), printable(plan_.name)),
-                     "name the store of this file, or make one with `torc init`");
-    }
-    const std::map<std::string, std::string> was(before.run.env.begin(), before.run.env.end());
-    const std::map<std::string, std::string> is(now.run.env.begin(), now.run.env.end());
-    if (was != is) {
-      found_.has_other_environment = true;
-      note_setting("env", "the environment of all jobs changed");
-    }
-    now.directory = before.directory;
-    now.sums = before.sums;
-    // Not as the store has them: an older version wrote less.
-    if (encode(now) != encode(before)) {
-      found_.settings = encode(now);
-      if (!found_.has_other_environment && before.run.env == now.run.env)
-        note_setting("execution_config", "settings of all jobs, or the name of the workflow");
-    }
-    if (workflow.max_failures != plan_.max_failures) {
-      found_.max_failures = plan_.max_failures;
-      note_setting("max_failures",
-                   fmt::format("{} was {}", plan_.max_failures, workflow.max_failures));
-    }
-    const auto expense = claim::read_expense(reader_);
-    if ((expense ? expense->most : claim::Usage{}) != plan_.budget) {
-      found_.budget = plan_.budget;
-      note_setting("budget", "is another one");
-    }
-    const auto value = reader_.get(claim::Key(claim::Table::workflow));
-    const auto record = value ? claim::decode_workflow(*value) : std::nullopt;
-    if (record && record->sort != plan_.sort) {
-      found_.sort = plan_.sort;
-      note_setting("jobs_sort_method", "is another one");
-    }
-    const bool decides = (state_.tally().rules & claim::rule::kPendingFailed) != 0;
-    if (decides != plan_.pending_failed) {
-      found_.pending_failed = plan_.pending_failed;
-      note_setting("use_pending_failed", plan_.pending_failed ? "is set" : "is not set any more");
-    }
-    return look_at_schedulers();
-  }
-
-  // By their names; what happened to one stays with it.
-  Result<void> look_at_schedulers() {
-    TORC_ASSIGN(std::vector<claim::Scheduler> all, claim::read_schedulers(reader_));
-    bool differs = false;
-    for (claim::Scheduler& s : all) {
-      const auto now = std::ranges::find(plan_.schedulers, s.name, &claim::Scheduler::name);
-      if (now == plan_.schedulers.end()) continue;  // allocations may be of it
-      const claim::Scheduler taken = taken_over(s, *now);
-      if (taken == s) continue;
-      note_setting(fmt::format("slurm_schedulers '{}'", s.name),
-                   "its next allocations are asked for by what the file says now");
-      s = claim::restarted(taken);
-      differs = true;
-    }
-    for (const claim::Scheduler& now : plan_.schedulers) {
-      if (std::ranges::find(all, now.name, &claim::Scheduler::name) != all.end()) continue;
-      note_setting(fmt::format("slurm_schedulers '{}'", now.name), "is new");
-      all.push_back(now);
-      differs = true;
-    }
-    if (differs) found_.schedulers = std::move(all);
-    return {};
-  }
-
-  static claim::Scheduler taken_over(const claim::Scheduler& before, const claim::Scheduler& now) {
-    claim::Scheduler s = now;
-    if (s.node.cpus == 0) s.node = before.node;  // as its workers found it
-    s.is_managed = before.is_managed || now.is_managed;
-    s.stopped = before.stopped;
-    s.failures = before.failures;
-    s.not_before = before.not_before;
-    s.said = before.said;
-    s.not_from_here = before.not_from_here;
-    return s;
   }
 
   // They may have been set off already, by jobs that the file has no more.
@@ -527,13 +418,14 @@ class DifferenceSearch {
     plan.handlers = plan_.handlers;
     plan.limits = plan_.limits;
     plan.definitions = plan_.definitions;
-    found_.recipes.added.templates = added_;
+    found_.recipes.added = added_;
     plan.templates = std::move(added_);
     plan.few_classes = plan_.few_classes;
     std::ranges::sort(found_.reshape.entries, {}, &claim::Template::first);
     std::ranges::sort(found_.recipes.changed, {}, &NewRecipes::Entry::first);
     std::ranges::stable_sort(found_.edits, {}, &Edit::kind);
-    if (found_.has_other_environment) note_all_stale();
+    if (found_.has_other_environment && sparing_.triggers.has(spec::RerunTrigger::params))
+      note_all_stale();
     std::ranges::sort(found_.outdated, {}, &JobRange::first);
   }
 
@@ -546,6 +438,8 @@ class DifferenceSearch {
 
   const claim::Reader& reader_;
   const claim::Plan& plan_;
+  const Sparing& sparing_;
+  const FormerNames& former_;
   claim::State state_;
   std::vector<claim::UserDatum> user_data_;
   JobMatching matching_;
@@ -553,21 +447,16 @@ class DifferenceSearch {
   std::vector<claim::JobClass> classes_;  // of the file, as they are in the store
   std::vector<claim::Template> added_;
   std::map<std::pair<Edit::Kind, std::string>, std::size_t> edits_;
-  struct Place {
-    std::size_t entry = 0;
-    Segment segment;
-  };
-  std::size_t written_ = 0;                                        // bytes of recipes
-  std::vector<Place> places_;                                      // by the numbers of the store
-  std::optional<std::pair<std::size_t, spec::Recipe>> rendering_;  // of the entry asked for last
+  std::size_t written_ = 0;  // bytes of recipes
   Difference found_;
 };
 
 }  // namespace
 
 Result<Difference> difference(const claim::Reader& reader, const claim::Plan& plan,
-                              std::vector<claim::UserDatum> user_data) {
-  return DifferenceSearch(reader, plan, std::move(user_data)).run();
+                              std::vector<claim::UserDatum> user_data, const Sparing& sparing,
+                              const FormerNames& former) {
+  return DifferenceSearch(reader, plan, std::move(user_data), sparing, former).run();
 }
 
 Result<claim::Template> part_of_template(const claim::Template& of, std::uint64_t from,

@@ -14,6 +14,7 @@
 #include "lib/claim/tables/transaction.h"
 #include "lib/claim/tables/user_datum.h"
 #include "lib/claim/transactions/reshape.h"
+#include "lib/workflow/change/job_matching.h"
 #include "lib/workflow/change/stale.h"
 
 namespace torc::workflow {
@@ -28,6 +29,7 @@ struct Edit {
   std::uint64_t jobs = 0;    // that it is about
   std::uint64_t over = 0;    // of these, those whose result counts no more (redefined, rewired), or
                              // stays in the history (removed)
+  std::uint64_t spared = 0;  // of these, those whose result stays all the same (Sparing)
   std::uint64_t live = 0;    // of these, those that a worker has
   std::uint64_t failed = 0;  // of these, those whose newest attempt failed
   std::string what;          // "command: 'b' was 'a'", "memory, priority"
@@ -66,7 +68,8 @@ struct Difference {
 // entries and dependencies cost, and the jobs of those entries that differ. Errors: invalid, the
 // file says something of the whole workflow that a store that is there cannot take over; corrupt.
 Result<Difference> difference(const claim::Reader& reader, const claim::Plan& plan,
-                              std::vector<claim::UserDatum> user_data);
+                              std::vector<claim::UserDatum> user_data, const Sparing& sparing = {},
+                              const FormerNames& former = {});
 
 // Part of a template, by the names of its jobs.
 Result<claim::Template> part_of_template(const claim::Template& of, std::uint64_t from,

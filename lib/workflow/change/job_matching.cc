@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -49,9 +50,15 @@ std::vector<JobRange> complement(const std::vector<JobRange>& of, std::uint64_t 
   return rest;
 }
 
+bool has(const std::vector<JobRange>& sorted, std::uint64_t id) {
+  const auto after = std::ranges::upper_bound(sorted, JobId{id}, {}, &JobRange::first);
+  return after != sorted.begin() && id - raw(std::prev(after)->first) < std::prev(after)->count;
+}
+
 class JobMatcher {
  public:
-  JobMatcher(const claim::Reader& reader, const claim::Plan& plan) : reader_(reader), plan_(plan) {}
+  JobMatcher(const claim::Reader& reader, const claim::Plan& plan, const FormerNames& former)
+      : reader_(reader), plan_(plan), former_(former) {}
 
   Result<JobMatching> run() {
     found_.entries.resize(plan_.templates.size());
@@ -132,14 +139,46 @@ class JobMatcher {
       }
     }
     for (std::size_t i = 0; i < plan_.templates.size(); ++i) {
-      if (!found_.entries[i].empty()) continue;
+      if (!found_.entries[i].empty() || former_.contains(i)) continue;
       TORC_ASSIGN(const spec::Recipe recipe, spec::Recipe::decode(plan_.templates[i].recipe));
-      match(i, recipe);
+      match(i, [&](std::uint64_t k) { return number_of(recipe.name(k)); });
+    }
+    return by_former_name();
+  }
+
+  Result<void> by_former_name() {
+    struct Renamed {
+      std::size_t entry = 0;
+      spec::Recipe now;
+      spec::Recipe before;
+    };
+    std::vector<Renamed> all;
+    std::vector<JobRange> there = matched_;
+    for (const auto& [i, names] : former_) {
+      if (!found_.entries[i].empty()) continue;
+      TORC_ASSIGN(spec::Recipe now, spec::Recipe::decode(plan_.templates[i].recipe));
+      TORC_ASSIGN(spec::Recipe before, spec::Recipe::decode(names));
+      for (std::uint64_t k = 0; k < plan_.templates[i].count; ++k) {
+        if (const std::uint64_t id = number_of(now.name(k)); id != 0)
+          there.push_back({JobId{id}, 1});
+      }
+      all.push_back({i, std::move(now), std::move(before)});
+    }
+    there = joined(std::move(there));
+    std::set<std::uint64_t> taken;
+    for (const Renamed& r : all) {
+      match(r.entry, [&](std::uint64_t k) -> std::uint64_t {
+        if (const std::uint64_t id = number_of(r.now.name(k)); id != 0) return id;
+        const std::uint64_t id = number_of(r.before.name(k));
+        // Nobody else has it.
+        return id != 0 && !has(there, id) && taken.insert(id).second ? id : 0;
+      });
     }
     return {};
   }
 
-  void match(std::size_t entry, const spec::Recipe& recipe) {
+  template <class NumberOf>
+  void match(std::size_t entry, const NumberOf& number) {
     const std::uint64_t count = plan_.templates[entry].count;
     Segment open;
     const auto close = [&] {
@@ -147,8 +186,7 @@ class JobMatcher {
       open = {};
     };
     for (std::uint64_t k = 0; k < count; ++k) {
-      const std::string name = recipe.name(k);
-      const std::uint64_t there = number_of(name);
+      const std::uint64_t there = number(k);
       const bool follows =
           open.count > 0 &&
           (there == 0 ? open.there == 0 : open.there != 0 && there == open.there + open.count);
@@ -213,6 +251,7 @@ class JobMatcher {
 
   const claim::Reader& reader_;
   const claim::Plan& plan_;
+  const FormerNames& former_;
   std::vector<claim::Template> left_;  // of the store
   std::unordered_map<std::string, std::uint64_t> singles_;
   std::vector<Sweep> sweeps_;
@@ -223,8 +262,9 @@ class JobMatcher {
 
 }  // namespace
 
-Result<JobMatching> match_jobs(const claim::Reader& reader, const claim::Plan& plan) {
-  return JobMatcher(reader, plan).run();
+Result<JobMatching> match_jobs(const claim::Reader& reader, const claim::Plan& plan,
+                               const FormerNames& former) {
+  return JobMatcher(reader, plan, former).run();
 }
 
 }  // namespace torc::workflow

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "lib/base/result.h"
@@ -28,9 +30,15 @@ struct JobMatching {
   std::vector<claim::JobRange> added;  // to the store alone, by a person or by a job
 };
 
+// Names that jobs had in an earlier version of the file (`was`): of some entries, by their place in
+// the plan, an encoded spec::Recipe of nothing but these.
+using FormerNames = std::map<std::size_t, std::string>;
+
 // Jobs that were added by jobs, or by a person to the store alone, are none of the file's business
-// unless it has one of that name. Costs what the entries cost, and the names of the jobs in those
-// that are not as they were. Error corrupt: recipes or additions that cannot be read.
-Result<JobMatching> match_jobs(const claim::Reader& reader, const claim::Plan& plan);
+// unless it has one of that name. A job whose name nobody has is the one that had its former name,
+// unless the file has another one of that name. Costs what the entries cost, and the names of the
+// jobs in those that are not as they were. Error corrupt: recipes or additions that cannot be read.
+Result<JobMatching> match_jobs(const claim::Reader& reader, const claim::Plan& plan,
+                               const FormerNames& former);
 
 }  // namespace torc::workflow

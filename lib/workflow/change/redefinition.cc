@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string_view>
 
 #include "lib/base/codec.h"
@@ -25,22 +26,53 @@ spec::Environment in_order(spec::Environment env) {
 
 }  // namespace
 
-std::vector<std::string> redefinitions(const spec::RenderedJob& before,
-                                       const spec::RenderedJob& now) {
-  std::vector<std::string> all;
+std::string plain_path(const std::string& path) {
+  return std::filesystem::path(path).lexically_normal().string();
+}
+
+std::vector<std::string> file_set(const std::vector<std::string>& paths) {
+  std::vector<std::string> plain;
+  plain.reserve(paths.size());
+  for (const std::string& path : paths) plain.push_back(plain_path(path));
+  std::ranges::sort(plain);
+  return plain;
+}
+
+std::vector<Redefinition> redefinitions(const spec::RenderedJob& before,
+                                        const spec::RenderedJob& now) {
+  using Trigger = spec::RerunTrigger;
+  std::vector<Redefinition> all;
   if (bare(before.command) != bare(now.command)) {
     const Parted shown = where_they_part(before.command, now.command);
-    all.push_back(fmt::format("the command changed: '{}' was '{}'", shown.now, shown.before));
+    all.push_back({Trigger::command,
+                   fmt::format("the command changed: '{}' was '{}'", shown.now, shown.before)});
   }
-  if (before.commands != now.commands) all.emplace_back("the command of an alternative changed");
-  if (in_order(before.env) != in_order(now.env)) all.emplace_back("its environment changed");
-  if (before.launch != now.launch) all.emplace_back("it is started otherwise on its nodes");
-  if (before.input_files != now.input_files) all.emplace_back("it has other input files");
-  if (before.output_files != now.output_files) all.emplace_back("it has other output files");
+  if (before.commands != now.commands)
+    all.push_back({Trigger::command, "the command of an alternative changed"});
+  if (in_order(before.env) != in_order(now.env))
+    all.push_back({Trigger::params, "its environment changed"});
+  if (before.launch != now.launch)
+    all.push_back({Trigger::command, "it is started otherwise on its nodes"});
+  const auto differ = [](const std::vector<std::string>& a, const std::vector<std::string>& b) {
+    return a != b && file_set(a) != file_set(b);
+  };
+  if (differ(before.input_files, now.input_files))
+    all.push_back({Trigger::inputs, "it has other input files"});
+  if (differ(before.output_files, now.output_files))
+    all.push_back({Trigger::command, "it has other output files"});
   if (before.input_user_data != now.input_user_data ||
       before.output_user_data != now.output_user_data)
-    all.emplace_back("it has other user data");
+    all.push_back({Trigger::params, "it has other user data"});
   return all;
+}
+
+std::vector<std::string> sentences(const std::vector<Redefinition>& all,
+                                   const spec::RerunTriggers& triggers) {
+  std::vector<std::string> some;
+  for (const Redefinition& one : all) {
+    if (triggers.has(one.trigger)) some.push_back(one.what);
+  }
+  return some;
 }
 
 std::uint64_t definition_hash(const spec::RenderedJob& job, const spec::Environment& env) {
@@ -58,8 +90,8 @@ std::uint64_t definition_hash(const spec::RenderedJob& job, const spec::Environm
   }
   out.u8(static_cast<std::uint8_t>(job.launch.on)).u8(static_cast<std::uint8_t>(job.launch.end));
   out.varint(job.launch.tasks_per_node);
-  list(job.input_files);
-  list(job.output_files);
+  list(file_set(job.input_files));
+  list(file_set(job.output_files));
   list(job.input_user_data);
   return fnv1a(out.bytes()) | 1U;
 }

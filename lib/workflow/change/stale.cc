@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "lib/base/quantities.h"
@@ -55,7 +57,31 @@ void compare_files(std::string_view kind, const std::vector<std::string>& paths,
   }
 }
 
+// Fingerprints of the files `was` become those of `is`. False: these are others, or too many to
+// have one each.
+bool put_in_order(const std::vector<std::string>& was, const std::vector<std::string>& is,
+                  std::vector<FileFingerprint>& fingerprints) {
+  if (file_set(was) != file_set(is) || fingerprints.size() != was.size()) return false;
+  std::map<std::string, FileFingerprint> by_path;
+  for (std::size_t i = 0; i < was.size(); ++i) by_path.emplace(plain_path(was[i]), fingerprints[i]);
+  for (std::size_t i = 0; i < is.size(); ++i) fingerprints[i] = by_path.at(plain_path(is[i]));
+  return true;
+}
+
+Error lacks_its_output(const std::string& name, const std::vector<std::string>& reasons) {
+  return Error{ErrorKind::invalid,
+               fmt::format("there is no result of '{}' to accept: {}", printable(name),
+                           fmt::join(reasons, "; ")),
+               "put the file there, or let the job run again; nothing was changed"};
+}
+
 }  // namespace
+
+bool Sparing::has(JobId id, claim::JobState state) const {
+  if (all || (completed && state == claim::JobState::completed)) return true;
+  const auto after = std::ranges::upper_bound(jobs, id, {}, &claim::JobRange::first);
+  return after != jobs.begin() && raw(id) - raw(std::prev(after)->first) < std::prev(after)->count;
+}
 
 const NewRecipes::Entry* StaleSearch::new_entry(JobId id) const {
   if (recipes_ == nullptr) return nullptr;
@@ -102,6 +128,22 @@ Result<void> StaleSearch::look_at_user_data(const claim::Reader& reader, Candida
   return {};
 }
 
+void StaleSearch::compare_recipes(const spec::RenderedJob& before, Candidate& c) const {
+  const std::vector<Redefinition> all = redefinitions(before, c.now);
+  c.reasons = sentences(all, sparing_.triggers);
+  c.is_redefined = !all.empty();
+  c.has_other_data = before.input_user_data != c.now.input_user_data;
+  claim::Signature none;
+  claim::Signature& kept = c.before ? *c.before : none;
+  for (const auto& [was, is, fingerprints, differs] :
+       {std::tie(before.input_files, c.now.input_files, kept.inputs, c.has_other_inputs),
+        std::tie(before.output_files, c.now.output_files, kept.outputs, c.has_other_outputs)}) {
+    if (was == is) continue;
+    c.is_reordered = true;
+    differs = !put_in_order(was, is, fingerprints);
+  }
+}
+
 Result<void> StaleSearch::gather_from(const claim::Reader& reader, const claim::Template& t) {
   TORC_ASSIGN(const spec::Recipe old, recipe_of(t));
   const std::uint64_t end = raw(t.first) + t.count;
@@ -133,9 +175,9 @@ Result<void> StaleSearch::gather_from(const claim::Reader& reader, const claim::
     c.claim = job->claim;
     const std::uint64_t index = *at - raw(t.first);
     c.now = fresh ? fresh->render(*at - raw(replaced->first)) : old.render(index);
-    if (fresh) c.reasons = redefinitions(old.render(index), c.now);
-    if (claim::is_live(job->state) && c.reasons.empty()) continue;
     TORC_ASSIGN(c.before, claim::read_signature(reader, c.id));
+    if (fresh) compare_recipes(old.render(index), c);
+    if (claim::is_live(job->state) && c.reasons.empty()) continue;
     TORC_TRY(look_at_user_data(reader, c));
     part_.push_back(std::move(c));
   }
@@ -158,7 +200,7 @@ Result<void> StaleSearch::gather(const claim::Reader& reader) {
 
 Result<std::vector<std::string>> StaleSearch::reasons_of(Candidate& c) const {
   std::vector<std::string> reasons = std::move(c.reasons);
-  if (!reasons.empty()) return reasons;
+  if (!reasons.empty() && !is_spared(c)) return reasons;
   // Sums cost a reading of the file: only where there is something to compare them with.
   const auto sums = [&](const std::vector<FileFingerprint>& before) {
     const bool any =
@@ -166,10 +208,12 @@ Result<std::vector<std::string>> StaleSearch::reasons_of(Candidate& c) const {
     return any || before.size() == 1 ? sums_ : Sums::no;
   };
   const bool completed = c.state == JobState::completed;
-  if (c.before) {
+  if (c.before && !c.has_other_inputs && sparing_.triggers.has(spec::RerunTrigger::inputs)) {
     TORC_ASSIGN(const std::vector<FileFingerprint> inputs,
                 fingerprints_of(directory_, c.now.input_files, sums(c.before->inputs)));
     compare_files("input", c.now.input_files, c.before->inputs, inputs, reasons);
+  }
+  if (c.before && !c.has_other_data && sparing_.triggers.has(spec::RerunTrigger::params)) {
     for (std::size_t i = 0; i < c.user_data.size() && i < c.before->user_data.size(); ++i) {
       if (c.user_data[i] != c.before->user_data[i])
         reasons.push_back(fmt::format("user data {} changed", printable(c.now.input_user_data[i])));
@@ -185,16 +229,43 @@ Result<std::vector<std::string>> StaleSearch::reasons_of(Candidate& c) const {
     return c.now.allow_missing_outputs && (before.size() != outputs.size() || !before[i].exists);
   };
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (!outputs[i].exists && !may_lack(i))
-      reasons.push_back(fmt::format("output {} is not there", printable(c.now.output_files[i])));
+    if (outputs[i].exists || may_lack(i)) continue;
+    c.lacks_output = true;
+    reasons.push_back(fmt::format("output {} is not there", printable(c.now.output_files[i])));
   }
-  if (reasons.empty()) compare_files("output", c.now.output_files, before, outputs, reasons);
+  if (reasons.empty() && !c.has_other_outputs)
+    compare_files("output", c.now.output_files, before, outputs, reasons);
   for (std::size_t i = 0; i < c.outputs_set.size(); ++i) {
     if (!c.outputs_set[i])
       reasons.push_back(
           fmt::format("user data {} holds nothing", printable(c.now.output_user_data[i])));
   }
   return reasons;
+}
+
+bool StaleSearch::is_spared(const Candidate& c) const {
+  return has_ended(c.state) && sparing_.has(c.id, c.state);
+}
+
+Result<void> StaleSearch::spare(Candidate& c, bool was_stale) {
+  if (!has_ended(c.state)) return {};
+  SparedJob spared{c.id, c.claim, {}, was_stale};
+  const auto sums = [&](const std::vector<FileFingerprint>& before) {
+    const bool any =
+        std::ranges::any_of(before, [](const FileFingerprint& f) { return f.sum != 0; });
+    return any ? Sums::yes : Sums::no;
+  };
+  const claim::Signature before = c.before.value_or(claim::Signature{});
+  TORC_ASSIGN(spared.now.inputs,
+              fingerprints_of(directory_, c.now.input_files, sums(before.inputs)));
+  if (c.state == JobState::completed) {
+    TORC_ASSIGN(spared.now.outputs,
+                fingerprints_of(directory_, c.now.output_files, sums(before.outputs)));
+  }
+  spared.now.user_data = c.user_data;
+  if (spared.now == before && !c.is_reordered) return {};
+  spared_.push_back(std::move(spared));
+  return {};
 }
 
 Result<std::vector<StaleJob>> StaleSearch::run() {
@@ -210,8 +281,13 @@ Result<std::vector<StaleJob>> StaleSearch::run() {
     for (Candidate& c : part_) {
       const std::uint64_t claim = c.reasons.empty() ? c.claim : 0;
       TORC_ASSIGN(std::vector<std::string> reasons, reasons_of(c));
-      if (reasons.empty()) continue;
-      stale.push_back({c.id, claim, std::move(c.now.name), std::move(reasons)});
+      if (!reasons.empty() && (!is_spared(c) || c.lacks_output)) {
+        if (is_spared(c) && !sparing_.all && !sparing_.completed)
+          return lacks_its_output(c.now.name, reasons);
+        stale.push_back({c.id, claim, std::move(c.now.name), std::move(reasons)});
+      } else if (!reasons.empty() || c.is_redefined || c.is_reordered) {
+        TORC_TRY(spare(c, !reasons.empty()));
+      }
     }
   }
   return stale;
@@ -309,7 +385,7 @@ Result<std::vector<MissingInput>> StaleSearch::missing_inputs(
     });
   }));
   if (recipes_ != nullptr) {  // jobs that are yet to come may make them
-    for (const claim::Template& t : recipes_->added.templates) {
+    for (const claim::Template& t : recipes_->added) {
       TORC_ASSIGN(const spec::Recipe recipe, spec::Recipe::decode(t.recipe));
       if (!recipe.takes_or_makes()) continue;
       for (std::uint64_t k = 0; k < recipe.count() && !wanted.empty(); ++k) {

@@ -1,5 +1,5 @@
 // What became stale: jobs that are over and whose files, user data or command are not what they
-// were then. The search behind `torc reinit`; it changes nothing.
+// were then. The search behind `torc apply` and `torc reinit`; it changes nothing.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,15 @@
 #include "lib/claim/tables/signature.h"
 #include "lib/claim/tables/transaction.h"
 #include "lib/claim/tables/user_datum.h"
+#include "lib/spec/language/rerun_triggers.h"
 #include "lib/workflow/context/context.h"
 #include "lib/workflow/context/file_fingerprints.h"
 #include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::workflow {
 
-// A new version of the workflow file, compared with what the store has: jobs that are there with
-// the same dependencies, and recipes that may differ; and further jobs.
+// What jobs are, and which others there are, once the store has a new version of the file.
 struct NewRecipes {
-  static constexpr std::size_t kNames = 1000;
   struct Entry {
     JobId first{};
     std::uint64_t count = 0;
@@ -30,19 +29,8 @@ struct NewRecipes {
   };
   std::vector<Entry> changed;  // in id order
   std::vector<claim::UserDatum> user_data;
-  // Entries whose resources, scheduler, label or priority differ: these are not taken over.
-  std::uint64_t other_needs = 0;
-  claim::Plan added;  // the jobs that are new, from jobs_before + 1 on; without templates: none
-  std::uint64_t jobs_before = 0;
-  std::vector<std::string> added_names;  // the first of them
-  // Jobs that are over and not in the new version: they stay as they are, and have no part in it.
-  std::uint64_t left_out = 0;
-  std::vector<std::string> left_out_names;  // the first of them
+  std::vector<claim::Template> added;
 };
-// Error invalid: it lacks jobs that are not over, or what is there would wait for other jobs; says
-// all of these, and what to do.
-Result<NewRecipes> compare_with_store(const claim::Reader& reader, const claim::Plan& plan,
-                                      std::vector<claim::UserDatum> user_data);
 
 struct StaleJob {
   JobId id{};
@@ -56,6 +44,24 @@ struct StaleJob {
 [[nodiscard]] Result<std::vector<StaleJob>> still_stale(const claim::Reader& reader,
                                                         const std::vector<StaleJob>& stale);
 
+// A result that stays though something changed, and how its files look now.
+struct SparedJob {
+  JobId id{};
+  std::uint64_t claim = 0;
+  claim::Signature now;
+  bool was_stale = false;  // else its files only stand in another order in the workflow file, say
+};
+
+// What changes take no result away: what the file says counts for later attempts.
+struct Sparing {
+  spec::RerunTriggers triggers = spec::RerunTriggers::all();  // the others do not
+  bool all = false;                                           // no change does
+  bool completed = false;                                     // none does of what completed
+  std::vector<claim::JobRange> jobs;                          // none does of these; sorted
+
+  [[nodiscard]] bool has(JobId id, claim::JobState state) const;
+};
+
 struct MissingInput {
   std::string job;
   std::string path;
@@ -64,12 +70,20 @@ struct MissingInput {
 class StaleSearch {
  public:
   // `directory`: where jobs run. `recipes` may be null; it and `store` must outlive the search.
-  StaleSearch(store::Store& store, Path directory, const NewRecipes* recipes, Sums sums)
-      : store_(store), directory_(std::move(directory)), recipes_(recipes), sums_(sums) {}
+  StaleSearch(store::Store& store, Path directory, const NewRecipes* recipes, Sums sums,
+              Sparing sparing = {})
+      : store_(store),
+        directory_(std::move(directory)),
+        recipes_(recipes),
+        sums_(sums),
+        sparing_(std::move(sparing)) {}
 
   // Jobs that are over, and with new recipes those that run, in id order. Looks at the files of
-  // every job that has some, in parts, so that no state is kept for long.
+  // every job that has some, in parts, so that no state is kept for long. Error invalid: a result
+  // that was to be spared by its name is not there.
   Result<std::vector<StaleJob>> run();
+  // After run(): of these what their files are is to be remembered anew.
+  [[nodiscard]] const std::vector<SparedJob>& spared() const { return spared_; }
   // Of these jobs, which have a signature each or nothing to have one of, those for whose results
   // nothing is other than it was. Sorted, as they are.
   Result<std::vector<claim::JobRange>> unchanged(const std::vector<JobId>& jobs);
@@ -85,14 +99,23 @@ class StaleSearch {
     std::optional<claim::Signature> before;
     spec::RenderedJob now;
     std::vector<std::string> reasons;  // from the recipes
+    bool is_redefined = false;         // also where that is no reason
+    bool has_other_inputs = false;     // than its result was made of, by their names
+    bool has_other_outputs = false;
+    bool has_other_data = false;
+    bool is_reordered = false;  // its files have another order, or others are among them
+    bool lacks_output = false;
     std::vector<std::uint64_t> user_data;
     std::vector<bool> outputs_set;  // of now.output_user_data
   };
 
   Result<void> gather(const claim::Reader& reader);
   Result<void> gather_from(const claim::Reader& reader, const claim::Template& t);
+  void compare_recipes(const spec::RenderedJob& before, Candidate& candidate) const;
   Result<void> look_at_user_data(const claim::Reader& reader, Candidate& candidate);
   [[nodiscard]] Result<std::vector<std::string>> reasons_of(Candidate& candidate) const;
+  [[nodiscard]] bool is_spared(const Candidate& candidate) const;
+  Result<void> spare(Candidate& candidate, bool was_stale);
   // That the job belongs to from now on; nullptr: to the one that it is of.
   [[nodiscard]] const NewRecipes::Entry* new_entry(JobId id) const;
   // Whether one of the jobs `first .. end - 1` has one.
@@ -103,6 +126,8 @@ class StaleSearch {
   Path directory_;
   const NewRecipes* recipes_;
   Sums sums_;
+  Sparing sparing_;
+  std::vector<SparedJob> spared_;
   std::uint64_t next_ = 1;  // job to go on from
   bool more_ = true;
   std::vector<Candidate> part_;

@@ -1,0 +1,116 @@
+#include "lib/workflow/change/whole_workflow.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "lib/base/text/quote.h"
+#include "lib/claim/queries/allocations.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/rules/workflow_state.h"
+#include "lib/claim/tables/state.h"
+#include "lib/claim/tables/tables.h"
+
+namespace torc::workflow {
+namespace {
+
+claim::Scheduler taken_over(const claim::Scheduler& before, const claim::Scheduler& now) {
+  claim::Scheduler s = now;
+  if (s.node.cpus == 0) s.node = before.node;  // as its workers found it
+  s.is_managed = before.is_managed || now.is_managed;
+  s.stopped = before.stopped;
+  s.failures = before.failures;
+  s.not_before = before.not_before;
+  s.said = before.said;
+  s.not_from_here = before.not_from_here;
+  return s;
+}
+
+// By their names; what happened to one stays with it.
+Result<void> compare_schedulers(const claim::Reader& reader, const claim::Plan& plan,
+                                Difference& found) {
+  TORC_ASSIGN(std::vector<claim::Scheduler> all, claim::read_schedulers(reader));
+  bool differs = false;
+  for (claim::Scheduler& s : all) {
+    const auto now = std::ranges::find(plan.schedulers, s.name, &claim::Scheduler::name);
+    if (now == plan.schedulers.end()) continue;  // allocations may be of it
+    const claim::Scheduler taken = taken_over(s, *now);
+    if (taken == s) continue;
+    note_setting(found, fmt::format("slurm_schedulers '{}'", s.name),
+                 "its next allocations are asked for by what the file says now");
+    s = claim::restarted(taken);
+    differs = true;
+  }
+  for (const claim::Scheduler& now : plan.schedulers) {
+    if (std::ranges::find(all, now.name, &claim::Scheduler::name) != all.end()) continue;
+    note_setting(found, fmt::format("slurm_schedulers '{}'", now.name), "is new");
+    all.push_back(now);
+    differs = true;
+  }
+  if (differs) found.schedulers = std::move(all);
+  return {};
+}
+
+}  // namespace
+
+void note_setting(Difference& found, std::string name, std::string what) {
+  Edit edit;
+  edit.kind = Edit::Kind::settings;
+  edit.entry = std::move(name);
+  edit.what = std::move(what);
+  found.edits.push_back(std::move(edit));
+}
+
+Result<void> compare_whole(const claim::Reader& reader, const claim::Plan& plan,
+                           Difference& found) {
+  TORC_ASSIGN(const claim::WorkflowState workflow, claim::read_workflow(reader));
+  TORC_ASSIGN(const WorkflowSettings before, decode_workflow_settings(workflow.settings));
+  TORC_ASSIGN(WorkflowSettings now, decode_workflow_settings(plan.settings));
+  found.env = now.run.env;
+  if (workflow.name != plan.name) {
+    return invalid(fmt::format("the store holds the workflow '{}', and the file is of '{}'",
+                               printable(workflow.name), printable(plan.name)),
+                   "name the store of this file, or make one with `torc init`");
+  }
+  const std::map<std::string, std::string> was(before.run.env.begin(), before.run.env.end());
+  const std::map<std::string, std::string> is(now.run.env.begin(), now.run.env.end());
+  if (was != is) {
+    found.has_other_environment = true;
+    note_setting(found, "env", "the environment of all jobs changed");
+  }
+  now.directory = before.directory;
+  now.sums = before.sums;
+  // Not as the store has them: an older version wrote less.
+  if (encode(now) != encode(before)) {
+    found.settings = encode(now);
+    if (!found.has_other_environment && before.run.env == now.run.env)
+      note_setting(found, "execution_config", "settings of all jobs, or the name of the workflow");
+  }
+  if (workflow.max_failures != plan.max_failures) {
+    found.max_failures = plan.max_failures;
+    note_setting(found, "max_failures",
+                 fmt::format("{} was {}", plan.max_failures, workflow.max_failures));
+  }
+  const auto expense = claim::read_expense(reader);
+  if ((expense ? expense->most : claim::Usage{}) != plan.budget) {
+    found.budget = plan.budget;
+    note_setting(found, "budget", "is another one");
+  }
+  const auto value = reader.get(claim::Key(claim::Table::workflow));
+  const auto record = value ? claim::decode_workflow(*value) : std::nullopt;
+  if (record && record->sort != plan.sort) {
+    found.sort = plan.sort;
+    note_setting(found, "jobs_sort_method", "is another one");
+  }
+  const bool decides = (claim::State(reader).tally().rules & claim::rule::kPendingFailed) != 0;
+  if (decides != plan.pending_failed) {
+    found.pending_failed = plan.pending_failed;
+    note_setting(found, "use_pending_failed",
+                 plan.pending_failed ? "is set" : "is not set any more");
+  }
+  return compare_schedulers(reader, plan, found);
+}
+
+}  // namespace torc::workflow
