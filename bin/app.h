@@ -24,6 +24,9 @@ enum class Exit : int {
   // Above 128: see exit_by_signal().
 };
 
+// --color.
+enum class Color : unsigned char { automatic, always, never };
+
 struct App : workflow::Context {
   std::FILE* out = nullptr;
   std::FILE* err = nullptr;
@@ -33,6 +36,7 @@ struct App : workflow::Context {
   std::function<int()> columns = {};  // of the terminal as it is now; empty: terminal_columns
   std::function<int()> rows = {};     // the same, 0: not known; empty: never known
   bool wide = false;                  // --wide: no table is shortened
+  Color color = Color::automatic;
 };
 
 // Bytes as they are: what jobs wrote, and the line of progress that draws itself anew.

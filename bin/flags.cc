@@ -305,6 +305,10 @@ Flag Command::flag(const std::string& names, bool& on, const std::string& help) 
 }
 
 Flag Command::shows_tables() {
+  option("--color", color_,
+         "states in color: auto (on a terminal, unless NO_COLOR is set), always or never")
+      .value("WHEN")
+      .choices({"auto", "always", "never"});
   return flag("--wide", wide_, "whole names and reasons, also where the terminal is too narrow");
 }
 
@@ -459,11 +463,13 @@ Result<CommandLine::Asked> CommandLine::parse(int argc, char** argv) {
     return Asked{text.str(), {}};
   }
   const Command* typed = Command::typed(commands_);
-  if (!typed->wide_) return Asked{{}, typed->run_};
+  if (!typed->wide_ && typed->color_.empty()) return Asked{{}, typed->run_};
   return Asked{{}, [typed](const App& app) {
-                 App wide = app;
-                 wide.wide = true;
-                 return typed->run_(wide);
+                 App asked = app;
+                 asked.wide = typed->wide_;
+                 if (typed->color_ == "always") asked.color = Color::always;
+                 if (typed->color_ == "never") asked.color = Color::never;
+                 return typed->run_(asked);
                }};
 }
 

@@ -115,7 +115,8 @@ class Command {
   Command& add(const std::string& name);
   // By itself it is refused, with `remedy`, which names those below it.
   void only_names_others(const std::string& remedy);
-  // It prints tables, which --wide keeps from being fitted to the terminal (bin/tables.h).
+  // It prints tables, which --wide keeps from being fitted to the terminal, and for which --color
+  // says whether they have colors (bin/tables.h). The flag: --wide.
   Flag shows_tables();
 
   // What it does; once everything is parsed and good.
@@ -140,6 +141,7 @@ class Command {
   std::vector<std::unique_ptr<Command>> commands_;
   RunCommand run_;
   bool wide_ = false;
+  std::string color_;  // empty: as with auto
   bool takes_words_ = false;
   std::vector<std::string> marks_;
   std::vector<std::string> unless_;

@@ -331,6 +331,17 @@ TEST_P(ChangedFile, a_former_name_that_another_job_has_is_not_taken_from_it) {
   EXPECT_EQ(ran(), "b ");
 }
 
+TEST_P(ChangedFile, a_fan_in_that_does_not_wait_for_what_is_added_is_named) {
+  write("1:2");
+  ASSERT_EQ(run().exit_code, 0);
+  here.write("more.yaml", "jobs: [{name: align_9, command: 'echo 9 >> log'}]\n");
+  const Ended added = here.run({"add", "wf.torc", "more.yaml"});
+  EXPECT_EQ(added.exit_code, 0) << added;
+  EXPECT_SAYS(added, "merge does not wait for align_9, though its 'align_.*' finds that");
+  here.write("other.yaml", "jobs: [{name: other, command: 'echo o >> log'}]\n");
+  EXPECT_FALSE(here.run({"add", "wf.torc", "other.yaml"}).says("does not wait"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Engines, ChangedFile, testing::Values("lmdb", "journal"));
 
 }  // namespace

@@ -297,6 +297,15 @@ TEST(Exec, makes_jobs_of_more_lines_than_it_holds_at_a_time) {
   EXPECT_FALSE(std::filesystem::exists(here.path() / "s.making"));
 }
 
+TEST(Exec, output_that_cannot_be_written_is_a_failure_that_is_told) {
+  const Workplace here;
+  Launch launch = here.torc({"exec", "--num-cpus", "1", "-c", "echo {}", ":::", "a", "b", "c"});
+  launch.argv.insert(launch.argv.begin(), {"/bin/sh", "-c", "exec \"$@\" >/dev/full", "sh"});
+  const Ended ended = run(launch);
+  EXPECT_EQ(ended.exit_code, 1) << ended;
+  EXPECT_TRUE(ended.says("the output cannot be written (No space left on device)")) << ended;
+}
+
 TEST(Exec, nothing_is_made_of_bad_input) {
   const Workplace here;
   here.write("long", "echo ok\n" + std::string(140'000, 'x') + "\n");

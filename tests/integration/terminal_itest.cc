@@ -39,6 +39,7 @@ class Terminal final : public Source {
     argv.insert(argv.end(), launch.argv.begin(), launch.argv.end());
     launch.argv = std::move(argv);
     launch.env["TERM"] = "xterm";
+    launch.env.try_emplace("NO_COLOR", "1");
     return launch;
   }
   void type(char c) const { EXPECT_EQ(write(fd_, &c, 1), 1); }
@@ -297,6 +298,26 @@ TEST(Terminal, a_table_is_fitted_to_it_by_the_middle_of_names) {
   // Whoever reads a pipe looks for names.
   const Ended piped = here.run({"jobs"});
   EXPECT_TRUE(piped.says(name)) << piped;
+}
+
+TEST(Terminal, states_have_colors_there_and_nowhere_else_unless_it_is_said) {
+  const Workplace here;
+  here.write("wf.yaml", "name: wf\njobs:\n  - {name: a, command: \"true\"}\n");
+  ASSERT_EQ(here.run({"run", "wf.yaml"}).exit_code, 0);
+  const std::string green = "\x1b[32mcompleted\x1b[0m";
+  const auto shows = [&](std::vector<std::string> words, const std::string& no_color) {
+    Launch launch = here.torc(std::move(words));
+    launch.env["NO_COLOR"] = no_color;
+    return any_has(lines_on(80, launch, "completed"), green);
+  };
+  EXPECT_TRUE(shows({"jobs"}, ""));
+  EXPECT_TRUE(shows({"status"}, ""));
+  EXPECT_FALSE(shows({"jobs"}, "1"));
+  EXPECT_FALSE(shows({"jobs", "--color", "never"}, ""));
+  EXPECT_TRUE(shows({"jobs", "--color", "always"}, "1"));
+  EXPECT_FALSE(here.run({"jobs"}).says("\x1b"));
+  EXPECT_TRUE(here.run({"jobs", "--color", "always"}).says(green));
+  EXPECT_EQ(here.run({"jobs", "--color", "blue"}).exit_code, 2);
 }
 
 TEST(Terminal, help_is_as_wide_as_it_up_to_a_hundred_columns) {

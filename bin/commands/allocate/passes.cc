@@ -176,7 +176,7 @@ void print_list(const App& app, const report::AllocationList& list) {
   const WallTime now = app.clock.wall_now();
   for (const std::string& line : report::concerns_of(list, now)) say(app.out, "{}\n", line);
   if (list.rows.empty()) return;
-  say(app.out, "{}", report::allocation_table(list.rows, now).text(table_columns(app)));
+  say_table(app, report::allocation_table(list.rows, now));
   const bool is_there = std::ranges::any_of(list.rows, [](const report::AllocationRow& row) {
     return claim::may_be_there(row.allocation);
   });

@@ -149,7 +149,7 @@ void print(const App& app, const std::vector<ActionRow>& rows) {
                    : "-",
                shown_commands(r)});
   }
-  say(app.out, "{}", table.text(table_columns(app)));
+  say_table(app, table);
 }
 
 ordered_json to_json(const ActionRow& r) {

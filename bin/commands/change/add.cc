@@ -8,7 +8,11 @@
 #include "bin/commands/ringing.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
+#include "lib/base/text/quote.h"
 #include "lib/workflow/change/addition.h"
+#include "lib/workflow/change/left_behind.h"
+#include "lib/workflow/context/spec_text.h"
+#include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::cli {
 namespace {
@@ -18,6 +22,23 @@ struct AddOptions {
   bool dry_run = false;
   bool json = false;
 };
+
+// What stands in the file waits for what it waited for: a fan-in that an expression of the file
+// makes does not grow by what is added beside it.
+void say_left_behind(const App& app, const store::Store& store, const workflow::Added& added) {
+  if (added.names.empty()) return;
+  const Path copy = workflow::spec_copy_in(app, store.directory());
+  const auto text = workflow::read_spec_text(app, copy);
+  if (!text || text->find("depends_on_regexes") == std::string::npos) return;
+  const workflow::LoadedSpec loaded = workflow::load_spec_text(app, copy.string(), *text);
+  if (!loaded.workflow) return;
+  const auto left = workflow::left_behind(*loaded.workflow, added.names);
+  if (!left) return;
+  say(app.err,
+      "torc: note: {} does not wait for {}, though its '{}' finds that: to make it wait, and run "
+      "again, write the jobs into the workflow file and say `torc run FILE`\n",
+      printable(left->entry), printable(left->found), printable(left->expression));
+}
 
 Result<Exit> run(const App& app, const AddOptions& options) {
   TORC_ASSIGN(auto where, locate_store_and_name(app, options.words));
@@ -34,6 +55,7 @@ Result<Exit> run(const App& app, const AddOptions& options) {
   TORC_ASSIGN(const auto added, workflow::add_to(app, *store, text, admit,
                                                  ringing_change(app, *store, options.dry_run)));
   const Exit exit = print_added(app, *store, text, added, options.dry_run, options.json);
+  if (exit == Exit::ok) say_left_behind(app, *store, added);
   if (exit == Exit::ok && !options.dry_run) {
     settle_allocations(app, *store, options.json ? Telling::err_alone : Telling::out_and_err);
   }

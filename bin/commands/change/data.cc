@@ -156,7 +156,7 @@ Result<Exit> list(const App& app, const DataOptions& o) {
   if (o.json)
     say(app.out, "{}\n", report::json_text(all));
   else
-    say(app.out, "{}", table.text(table_columns(app)));
+    say_table(app, table);
   return Exit::ok;
 }
 

@@ -105,7 +105,7 @@ void print_table(const App& app, const Plan& plan) {
     table.add({show_count(group.jobs.size()), names_of(group), why_of(group), peak_of(group),
                ran_of(group), report::say(plan.proposals[i])});
   }
-  say(app.out, "{}", table.text(table_columns(app)));
+  say_table(app, table);
   const auto recovers = std::ranges::max(plan.failed.groups, {}, &FailedGroup::most_recoveries);
   if (recovers.most_recoveries > 0)
     say(app.out,

@@ -1,7 +1,10 @@
 // torc exec: one command for many values, on this machine, kept in a store so that it can go on.
 #include <fmt/format.h>
+
 #include <signal.h>
 #include <unistd.h>
+#include <cerrno>
+#include <cstring>
 
 #include <algorithm>
 #include <set>
@@ -229,20 +232,24 @@ Result<Exit> run_jobs_of(const App& app, const ExecOptions& o,
     output.ended(job);
     record.ended(job, setup.output_dir);
     halt.ended(job.state);
-    if (!output.is_closed() || std::exchange(told, true)) return;
-    say(app.err, "torc: nobody reads the output any more: nothing more is started\n");
+    if (output.closed_by() == 0 || std::exchange(told, true)) return;
+    say(app.err, "torc: {}: nothing more is started\n",
+        output.closed_by() == EPIPE
+            ? "nobody reads the output any more"
+            : fmt::format("the output cannot be written ({})", std::strerror(output.closed_by())));
     (void)::kill(::getpid(), SIGINT);  // as Ctrl-C would
   };
   auto summary = work_here(app, std::move(store), setup, events);
   output.flush();
   progress.close();
   TORC_TRY(summary);
-  if (told) summary->interrupted_by = SIGPIPE;
+  if (output.closed_by() == EPIPE) summary->interrupted_by = SIGPIPE;
   const std::string why = halt.reason();
   if (!why.empty() && !summary->workflow.finished())
     say(app.err, "torc: --halt: {}: nothing more was started\n", why);
   say_end(app, o, *summary, directory);
   TORC_TRY(explain_broken(*summary, workdir, directory));
+  if (output.closed_by() != 0 && output.closed_by() != EPIPE) return Exit::unfinished;
   const Exit exit = exit_of(*summary);
   return halt.is_good() && exit == Exit::unfinished ? Exit::ok : exit;
 }

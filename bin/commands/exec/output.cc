@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "lib/base/text/quote.h"
 #include "lib/worker/setup/worker_setup.h"
@@ -48,7 +49,8 @@ void ExecOutput::print(const worker::JobEnd& job) {
   if (!style_.quiet) {
     const std::string tag = style_.tag ? printable(job.label) + "\t" : "";
     for (const exec::Stream stream : exec::kStreams) copy(job, stream, tag);
-    if (std::fflush(app_.out) != 0) closed_ = true;
+    errno = 0;
+    if (std::fflush(app_.out) != 0) note_closed();
   }
   if (job.state == claim::JobState::completed) return;
   progress_.hide();
@@ -87,7 +89,12 @@ void ExecOutput::copy(const worker::JobEnd& job, exec::Stream stream, const std:
 }
 
 void ExecOutput::write(std::string_view text, std::FILE* to) {
-  if (!write_raw(to, text) && to == app_.out) closed_ = true;
+  errno = 0;
+  if (!write_raw(to, text) && to == app_.out) note_closed();
+}
+
+void ExecOutput::note_closed() {
+  if (closed_by_ == 0) closed_by_ = errno != 0 ? errno : EIO;
 }
 
 }  // namespace torc::cli

@@ -35,13 +35,14 @@ class ExecOutput {
   void ended(const worker::JobEnd& job);
   // What waits for jobs that ended elsewhere, or did not end.
   void flush();
-  // Nobody reads stdout any more.
-  [[nodiscard]] bool is_closed() const { return closed_; }
+  // Why stdout cannot be written any more, an errno: EPIPE, nobody reads it. 0: it can.
+  [[nodiscard]] int closed_by() const { return closed_by_; }
 
  private:
   void print(const worker::JobEnd& job);
   void copy(const worker::JobEnd& job, exec::Stream stream, const std::string& tag);
   void write(std::string_view text, std::FILE* to);
+  void note_closed();
 
   const App& app_;
   Progress& progress_;
@@ -51,7 +52,7 @@ class ExecOutput {
   std::vector<bool> over_;
   std::uint64_t next_ = 1;                         // with keep_order: the job that is printed next
   std::map<std::uint64_t, worker::JobEnd> waits_;  // ended before an earlier one
-  bool closed_ = false;
+  int closed_by_ = 0;
 };
 
 }  // namespace torc::cli

@@ -80,7 +80,7 @@ Result<Exit> run(const App& app, const JobsOptions& options) {
       } else {
         add_row(page, reader, book, id, job, now);
         if (page.rows() == kJobsPage) {
-          say(app.out, "{}", page.text(table_columns(app)));
+          say_table(app, page);
           page = new_page();
         }
       }
@@ -92,7 +92,7 @@ Result<Exit> run(const App& app, const JobsOptions& options) {
   };
   TORC_TRY(store->view(store::Freshness::latest, list));
   if (!options.json) {
-    if (!page.empty()) say(app.out, "{}", page.text(table_columns(app)));
+    if (!page.empty()) say_table(app, page);
     if (shown == 0) say(app.out, "no such jobs\n");
   }
   return Exit::ok;

@@ -115,7 +115,7 @@ Result<Exit> run(const App& app, const ListOptions& options) {
   } else if (stores.empty()) {
     say(app.out, "no stores in {}\n", directory.string());
   } else {
-    say(app.out, "{}", table.text(table_columns(app)));
+    say_table(app, table);
   }
   return Exit::ok;
 }

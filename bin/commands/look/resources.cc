@@ -245,7 +245,7 @@ Result<void> ResourcesView::show(const claim::Reader& reader) {
     say(app_.out, "{}]\n", shown_ == 0 ? "" : "\n");
     return {};
   }
-  if (!page_.empty()) say(app_.out, "{}", page_.text(table_columns(app_)));
+  if (!page_.empty()) say_table(app_, page_);
   if (shown_ == 0) say(app_.out, "no job has ended yet\n");
   return {};
 }
@@ -271,7 +271,7 @@ void ResourcesView::add(const Use& use) {
              use.io_seen > 0 ? show_bytes(use.io.read) : "-",
              use.io_seen > 0 ? show_bytes(use.io.written) : "-", wrong});
   if (page_.rows() < kUsesPage) return;
-  say(app_.out, "{}", page_.text(table_columns(app_)));
+  say_table(app_, page_);
   page_ = new_page();
 }
 

@@ -76,8 +76,8 @@ void print_changes(const App& app, const NeedChanges& changes) {
     table.add({line, of, key, now, after(c), show_count(c.jobs), say_saving(c.saved_core_hours),
                std::string(say_reason(c.fit.reason))});
   }
-  if (!table.empty()) say(app.out, "{}", table.text(table_columns(app)));
-  if (!kept.empty()) say(app.out, "{}", kept.text(table_columns(app)));
+  if (!table.empty()) say_table(app, table);
+  if (!kept.empty()) say_table(app, kept);
   if (table.empty()) return;
   const std::string saving = say_saving(changes.saved_core_hours);
   say(app.out, "if all ran once more: {} of {:.3g} core-hours ({} measured attempts)\n",

@@ -305,14 +305,14 @@ void Results::add(const claim::Reader& reader, ResultRow row) {
   if (!accounted_.empty()) cells.emplace_back(row.by_sacct ? "sacct" : "torc");
   page_.add(std::move(cells));
   if (page_.rows() < kResultsPage) return;
-  say(app_.out, "{}", page_.text(table_columns(app_)));
+  say_table(app_, page_);
   page_ = new_page();
 }
 
 void Results::end() {
   if (options_.json) say(app_.out, "{}]\n", shown_ == 0 ? "" : "\n");
   if (options_.json || options_.csv) return;
-  if (!page_.empty()) say(app_.out, "{}", page_.text(table_columns(app_)));
+  if (!page_.empty()) say_table(app_, page_);
   if (shown_ == 0) say(app_.out, "no attempt that fits has ended\n");
 }
 

@@ -61,7 +61,7 @@ class JobStats {
         add(reader, id, job);
       return true;
     }));
-    if (!json_ && !page_.empty()) say(app_.out, "{}", page_.text(table_columns(app_)));
+    if (!json_ && !page_.empty()) say_table(app_, page_);
     return {};
   }
   [[nodiscard]] std::uint64_t shown() const { return shown_; }
@@ -116,7 +116,7 @@ class JobStats {
                show_duration(elapsed), show_duration(o.cpu_time), report::show_peak(o),
                printable(place.node), printable(place.allocation), std::string(from)});
     if (page_.rows() < kStatsPage) return;
-    say(app_.out, "{}", page_.text(table_columns(app_)));
+    say_table(app_, page_);
     page_ = new_stats_page();
   }
 

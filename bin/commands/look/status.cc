@@ -36,6 +36,7 @@ std::string printed(const App& app, const Print& print) {
   if (stream == nullptr) return {};
   App printing = app;
   printing.out = stream;
+  printing.color = Color::never;  // what is drawn anew is cut by its columns
   print(printing);
   std::fclose(stream);
   std::string out(text, size);

@@ -120,7 +120,8 @@ void print_workers(const App& app, const StatusPicture& picture) {
                  {show_count(w.held), show_count(w.finished), show_age(found.heard_at, now)});
     table.add(std::move(cells));
   }
-  say(app.out, "\n{}", table.text(table_columns(app)));
+  say(app.out, "\n");
+  say_table(app, table);
   if (workers.size() > kShownWorkers) {
     say(app.out, "… and {} more (--json shows all)\n", workers.size() - kShownWorkers);
   }
@@ -138,8 +139,10 @@ void print_allocations(const App& app, const StatusPicture& picture) {
   const auto& slurm = picture.situation.slurm;
   const WallTime now = app.clock.wall_now();
   const auto& rows = picture.situation.ledger.rows;
-  if (!slurm && picture.situation.has_launcher && !rows.empty())
-    say(app.out, "\n{}", report::allocation_table(rows, now).text(table_columns(app)));
+  if (!slurm && picture.situation.has_launcher && !rows.empty()) {
+    say(app.out, "\n");
+    say_table(app, report::allocation_table(rows, now));
+  }
   if (!slurm) return;
   if (slurm->allocations.empty()) {
     const std::string said = report::say_slurm(picture.situation, now);
@@ -154,7 +157,8 @@ void print_allocations(const App& app, const StatusPicture& picture) {
     table.add(
         {printable(a.id), a.script.empty() ? "-" : printable(a.script), report::say_state(a, now)});
   }
-  say(app.out, "\n{}", table.text(table_columns(app)));
+  say(app.out, "\n");
+  say_table(app, table);
 }
 
 // What is missing that a command line gives.
@@ -200,7 +204,7 @@ void print_unserved(const App& app, const StatusPicture& picture) {
     table.add({show_count(u.jobs), printable(u.name), show_need(u.job_class),
                u.allocation ? "an allocation" : show_lacks(u)});
   }
-  say(app.out, "{}", table.text(table_columns(app)));
+  say_table(app, table);
 }
 
 std::string show_recoveries(std::uint32_t had, std::uint32_t most) {
@@ -219,7 +223,8 @@ void print_failures(const App& app, const StatusPicture& picture, const std::str
       table.add({printable(f.name), std::to_string(f.job.attempt),
                  f.reason + show_recoveries(f.recoveries, picture.recoveries)});
     }
-    say(app.out, "\n{}", table.text(table_columns(app)));
+    say(app.out, "\n");
+    say_table(app, table);
     const std::uint64_t all = report::jobs_with(w, claim::trait::kTroubled);
     if (all > picture.failures.size()) {
       say(app.out, "… and {} more; all of them: torc results {} --failed\n",
@@ -275,7 +280,7 @@ void print_status(const App& app, const StatusPicture& picture, const store::Sto
     if (w.counts[s] == 0) continue;
     table.add({std::string(claim::to_string(static_cast<JobState>(s))), show_count(w.counts[s])});
   }
-  say(app.out, "{}", table.text(table_columns(app)));
+  say_table(app, table);
   if (w.unmet > 0) {
     say(app.out,
         "{} of the canceled {} not needed: a condition did not come true, or the workflow file has "

@@ -97,7 +97,7 @@ void print_table(const App& app, const std::vector<exec::NodeEntry>& workers) {
                                workflow::shown_path(app, m.store)});
     table.add(std::move(cells));
   }
-  say(app.out, "{}", table.text(table_columns(app)));
+  say_table(app, table);
 }
 
 Result<Exit> run(const App& app, const NodeOptions& options) {

@@ -277,10 +277,10 @@ void History::show_table(const claim::Reader& reader, const std::vector<const Ev
                   : fmt::format("{}{}{}", claim::raw(e->worker), host.empty() ? "" : " on ", host),
               what(reader, *e)});
     if (page.rows() < kEventsPage) continue;
-    say(app_.out, "{}", page.text(table_columns(app_)));
+    say_table(app_, page);
     page = new_page();
   }
-  if (!page.empty()) say(app_.out, "{}", page.text(table_columns(app_)));
+  if (!page.empty()) say_table(app_, page);
   if (events.empty()) say(app_.out, "nothing that fits has happened\n");
 }
 

@@ -153,7 +153,8 @@ void Repair::show_lost() const {
     table.add({std::to_string(lost[i].sequence), readable ? who(lost[i].author) : "?",
                readable ? show_counts(lost_.commits[i]) : "cannot be read"});
   }
-  say(app_.out, "\n{}", table.text(table_columns(app_)));
+  say(app_.out, "\n");
+  say_table(app_, table);
   if (lost.size() > kShown) say(app_.out, "… {} commits in all\n", lost.size());
   say(app_.out,
       "\ntogether: {}\njobs whose end is lost run again; jobs whose claim is lost are ready\n",

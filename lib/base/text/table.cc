@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::string_view kGap = "  ";
 constexpr std::string_view kEllipsis = "…";
+constexpr std::string_view kPlain = "\x1b[0m";  // ECMA-48, SGR 0
 
 // Of one that is not UTF-8 a byte.
 struct Character {
@@ -87,11 +88,14 @@ void Table::fit(std::vector<std::size_t>& widths, std::size_t most) const {
 }
 
 void Table::append_line(std::string& out, const std::vector<std::string>& cells,
-                        const std::vector<std::size_t>& widths) const {
+                        const std::vector<std::size_t>& widths, const Paint& paint) const {
   for (std::size_t i = 0; i < cells.size() && i < columns_.size(); ++i) {
     const bool last = i + 1 == columns_.size();
-    const std::string cell = shortened(cells[i], std::max<std::size_t>(widths[i], 1));
+    std::string cell = shortened(cells[i], std::max<std::size_t>(widths[i], 1));
     const std::string padding(widths[i] - std::min(widths[i], terminal_width(cell)), ' ');
+    if (const std::string_view color = paint ? paint(columns_[i].title, cells[i]) : "";
+        !color.empty())
+      cell = std::string(color) + cell + std::string(kPlain);
     if (columns_[i].align == Align::right)
       out += padding + cell;
     else
@@ -101,14 +105,14 @@ void Table::append_line(std::string& out, const std::vector<std::string>& cells,
   out += '\n';
 }
 
-std::string Table::text(std::optional<std::size_t> most) const {
+std::string Table::text(std::optional<std::size_t> most, const Paint& paint) const {
   std::vector<std::size_t> shown = widths();
   if (most) fit(shown, *most);
   std::vector<std::string> titles;
   for (const Column& column : columns_) titles.push_back(column.title);
   std::string out;
-  append_line(out, titles, shown);
-  for (const auto& row : rows_) append_line(out, row, shown);
+  append_line(out, titles, shown, {});
+  for (const auto& row : rows_) append_line(out, row, shown, paint);
   return out;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,13 +38,17 @@ class Table {
   [[nodiscard]] std::size_t rows() const { return rows_.size(); }
   // Title line, then the rows. With `most`, lines are no wider than that, or else as narrow as
   // they can be: of the columns with Shorten::yes the widest gives way first.
-  [[nodiscard]] std::string text(std::optional<std::size_t> most = std::nullopt) const;
+  // `paint`: what is written before a cell of the column `title` to give it a color, and undone
+  // behind it; empty: nothing.
+  using Paint = std::function<std::string_view(std::string_view title, std::string_view cell)>;
+  [[nodiscard]] std::string text(std::optional<std::size_t> most = std::nullopt,
+                                 const Paint& paint = {}) const;
 
  private:
   [[nodiscard]] std::vector<std::size_t> widths() const;
   void fit(std::vector<std::size_t>& widths, std::size_t most) const;
   void append_line(std::string& out, const std::vector<std::string>& cells,
-                   const std::vector<std::size_t>& widths) const;
+                   const std::vector<std::size_t>& widths, const Paint& paint) const;
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;

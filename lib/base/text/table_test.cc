@@ -77,6 +77,17 @@ TEST(Table, other_columns_are_never_shortened) {
   EXPECT_EQ(table.text(10), table.text());
 }
 
+TEST(Table, colors_take_no_room) {
+  Table table({{"state"}, {"job"}});
+  table.add({"failed", "a"});
+  table.add({"ok", "failed"});
+  const auto paint = [](std::string_view title, std::string_view cell) -> std::string_view {
+    return title == "state" && cell == "failed" ? "\x1b[31m" : "";
+  };
+  EXPECT_EQ(table.text({}, paint), "state   job\n\x1b[31mfailed\x1b[0m  a\nok      failed\n");
+  EXPECT_EQ(table.text(), "state   job\nfailed  a\nok      failed\n");
+}
+
 TEST(Shortened, keeps_both_ends) {
   EXPECT_EQ(shortened("abcdefghij", 10), "abcdefghij");
   EXPECT_EQ(shortened("abcdefghij", 9), "abcd…ghij");

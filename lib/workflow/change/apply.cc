@@ -161,6 +161,10 @@ class Application {
         return job && claim::is_live(job->state);
       });
     }
+    std::erase_if(stale, [&](const StaleJob& s) {
+      const auto job = claim::read_job(tx, s.id);
+      return s.was_at_work && job && claim::is_over(job->state) && sparing_.has(s.id, job->state);
+    });
     applied_.stale = std::move(stale);
     const Difference& difference = applied_.difference;
     claim::Reshape reshape = difference.reshape;

@@ -284,7 +284,8 @@ Result<std::vector<StaleJob>> StaleSearch::run() {
       if (!reasons.empty() && (!is_spared(c) || c.lacks_output)) {
         if (is_spared(c) && !sparing_.all && !sparing_.completed)
           return lacks_its_output(c.now.name, reasons);
-        stale.push_back({c.id, claim, std::move(c.now.name), std::move(reasons)});
+        stale.push_back(
+            {c.id, claim, std::move(c.now.name), std::move(reasons), claim::is_live(c.state)});
       } else if (!reasons.empty() || c.is_redefined || c.is_reordered) {
         TORC_TRY(spare(c, !reasons.empty()));
       }

@@ -37,6 +37,7 @@ struct StaleJob {
   std::uint64_t claim = 0;  // of the attempt that was looked at; 0: whatever attempt there is
   std::string name;
   std::vector<std::string> reasons;
+  bool was_at_work = false;  // a worker had it
 };
 
 // Of these, what still is as it was when it was looked at: what ran again meanwhile has seen the

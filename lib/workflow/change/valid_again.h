@@ -6,6 +6,7 @@
 #include "lib/base/result.h"
 #include "lib/claim/rules/plan.h"
 #include "lib/claim/tables/transaction.h"
+#include "lib/spec/sweep/recipe.h"
 #include "lib/workflow/change/job_matching.h"
 
 namespace torc::workflow {

@@ -1,0 +1,155 @@
+// What happens to a store between the look at it and the change of it.
+#include "lib/workflow/change/apply.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/testing/test_workflow.h"
+#include "lib/claim/transactions/exchange.h"
+#include "lib/spec/load/load.h"
+#include "lib/store/disk/disk.h"
+#include "lib/store/testing/test_world.h"
+#include "lib/workflow/plan/make_store.h"
+
+namespace torc::workflow {
+namespace {
+
+using claim::JobState;
+
+LoadedSpec loaded_of(const std::string& text) {
+  const spec::ReadFile none = [](const std::string&) -> Result<std::string> {
+    return Error{ErrorKind::not_found, "there are no files", ""};
+  };
+  spec::Loaded read = spec::load(text, "wf.yaml", none);
+  EXPECT_TRUE(read.expansion) << spec::to_text(read.diagnostics);
+  LoadedSpec loaded;
+  loaded.file = "wf.yaml";
+  loaded.text = text;
+  loaded.workflow = std::move(read.workflow);
+  loaded.expansion = std::move(read.expansion);
+  return loaded;
+}
+
+class ApplyMeanwhile : public ::testing::TestWithParam<store::Engine> {
+ protected:
+  ApplyMeanwhile() {
+    context.directory = scratch.path();
+    auto made = make_store(context, loaded_of("name: wf\njobs:\n  - {name: a, command: old}\n"),
+                           scratch.path() / "wf.torc", GetParam(), Existing::refuse, {});
+    EXPECT_TRUE(made.ok()) << made.error().text();
+    store = std::move(made->store);
+    commit([&](store::Transaction& tx) -> Result<void> {
+      claim::WorkerInfo info;
+      info.host = "n1";
+      info.cpus = 4;
+      info.registered_at = claim::kNoon;
+      TORC_ASSIGN(worker, claim::register_worker(tx, info));
+      return {};
+    });
+  }
+
+  void commit(const store::Store::Body& body) {
+    const auto done = commit_or_try(*store, false, body);
+    EXPECT_TRUE(done.ok()) << done.error().text();
+  }
+  claim::Answer say(claim::Exchange request) {
+    request.worker = worker;
+    request.now = claim::kNoon;
+    claim::Answer answer;
+    commit([&](store::Transaction& tx) -> Result<void> {
+      TORC_ASSIGN(answer, claim::exchange(tx, request));
+      return {};
+    });
+    return answer;
+  }
+  claim::ClaimToken claim_it() {
+    claim::Exchange request;
+    request.offer = claim::TestWorkflow::offer(1);
+    const claim::Answer answer = say(request);
+    EXPECT_EQ(answer.grants.size(), 1U);
+    return answer.grants.empty() ? claim::ClaimToken{} : answer.grants.front().token;
+  }
+  void complete(const claim::ClaimToken& token) {
+    claim::Exchange request;
+    claim::Finished f;
+    f.token = token;
+    f.state = JobState::completed;
+    f.outcome.cause = claim::EndCause::exited;
+    request.finishes.push_back(f);
+    (void)say(request);
+  }
+  // `meanwhile` is done when the difference has been found, and before it is made so, once.
+  Result<Applied> apply_with(const std::function<void()>& meanwhile, ApplyTerms terms = {}) {
+    bool is_first = true;
+    return apply(context, *store, loaded_of("name: wf\njobs:\n  - {name: a, command: new}\n"),
+                 terms, [&](const store::Store::Body& body) -> Result<void> {
+                   if (std::exchange(is_first, false)) meanwhile();
+                   const auto done = commit_or_try(*store, false, body);
+                   if (!done) return done.error();
+                   return {};
+                 });
+  }
+  JobState state() {
+    JobState now{};
+    EXPECT_TRUE(store
+                    ->view(store::Freshness::latest,
+                           [&](const claim::Reader& reader) -> Result<void> {
+                             const auto job = claim::read_job(reader, JobId{1});
+                             now = job ? job->state : JobState::failed;
+                             return {};
+                           })
+                    .ok());
+    return now;
+  }
+
+  store::testing::ScratchDirectory scratch;
+  SystemClock clock;
+  store::PosixDisk disk;
+  SeededEntropy entropy{1};
+  store::World world{disk, clock, entropy, "n1", "boot", "ns", ::geteuid(), {scratch.path()}};
+  Context context{clock, world, world,
+                  [](std::string_view) { return std::optional<std::string>(); }};
+  std::unique_ptr<store::Store> store;
+  claim::WorkerEpoch worker{};
+};
+
+TEST_P(ApplyMeanwhile, what_ended_by_the_old_command_since_it_was_looked_at_runs_again) {
+  const claim::ClaimToken token = claim_it();
+  const auto applied = apply_with([&] { complete(token); });
+  ASSERT_TRUE(applied.ok()) << applied.error().text();
+  EXPECT_EQ(applied->done.again.total(), 1U);
+  EXPECT_EQ(state(), JobState::ready);
+}
+
+TEST_P(ApplyMeanwhile, what_was_accepted_and_ended_since_stays) {
+  const claim::ClaimToken token = claim_it();
+  ApplyTerms terms;
+  terms.spares_all = true;
+  const auto applied = apply_with([&] { complete(token); }, terms);
+  ASSERT_TRUE(applied.ok()) << applied.error().text();
+  EXPECT_EQ(state(), JobState::completed);
+}
+
+TEST_P(ApplyMeanwhile, what_began_since_goes_on_and_is_told) {
+  claim::ClaimToken token;
+  const auto applied = apply_with([&] { token = claim_it(); });
+  ASSERT_TRUE(applied.ok()) << applied.error().text();
+  EXPECT_EQ(applied->running, 1U);
+  complete(token);
+  const auto again = apply_with([] {});
+  ASSERT_TRUE(again.ok()) << again.error().text();
+  EXPECT_EQ(again->done.again.total(), 1U);
+  EXPECT_EQ(state(), JobState::ready);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, ApplyMeanwhile,
+                         ::testing::Values(store::Engine::journal, store::Engine::lmdb));
+
+}  // namespace
+}  // namespace torc::workflow
