@@ -283,7 +283,8 @@ Result<Exit> run(const App& app, const ReinitOptions& options) {
   }
   TORC_ASSIGN(const auto done, reinit(app, *store, options, loaded ? &*loaded : nullptr));
   if (loaded && !options.dry_run) {
-    if (const auto replaced = workflow::replace_spec_copy(app, path, loaded->file, loaded->text);
+    if (const auto replaced =
+            workflow::replace_spec_copy(app, path, loaded->file, loaded->kept_text());
         !replaced)
       (void)report(app, replaced.error());
   }
