@@ -51,7 +51,9 @@ Result<Exit> make(const App& app, const Starter& starter, const StarterValues& v
                   const std::string& file) {
   TORC_TRY(write_file_of(app, file, fill(starter, values, file)));
   const std::string word = shell_word(file);
-  say(app.out, "made {}\nnext: torc check {}   # then torc run {}\n", printable(file), word, word);
+  const bool needs_slurm = !starter.of_one.empty() && values.jobs > 1;
+  say(app.out, "made {}\nnext: torc check {}   # then torc {} {}\n", printable(file), word,
+      needs_slurm ? "submit" : "run", word);
   return Exit::ok;
 }
 
