@@ -221,6 +221,7 @@ std::vector<ScriptOption> options_of_torc(const ScriptLine& line,
 
 std::vector<std::string> sbatch_options() {
   std::vector<std::string> names;
+  names.reserve(kSbatch.size());
   for (const Known& known : kSbatch) names.emplace_back(known.name);
   return names;
 }

@@ -206,7 +206,8 @@ ScriptField& ScriptMap::field(std::string key) {
 
 void ScriptMap::set(std::string key, ScriptText value, bool plain) {
   ScriptField& to = field(std::move(key));
-  to.values.assign(1, std::move(value));
+  to.values.clear();
+  to.values.push_back(std::move(value));
   to.plain = plain;
 }
 
