@@ -1,7 +1,9 @@
 #include "bin/locate.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +13,7 @@
 
 #include "bin/trust.h"
 #include "bin/waiting_disk.h"
+#include "lib/base/file/descriptor.h"
 #include "lib/base/text/quote.h"
 #include "lib/store/mount/mount.h"
 #include "lib/workflow/context/sharing.h"
@@ -21,6 +24,13 @@ namespace torc::cli {
 namespace fs = std::filesystem;
 
 namespace {
+
+// With "#!". A file that cannot be read is none.
+bool begins_as_script(const Path& path) {
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  char mark[2] = {};
+  return ::read(fd.get(), mark, 2) == 2 && mark[0] == '#' && mark[1] == '!';
+}
 
 bool is_store_name(const Path& path) {
   return path.extension() == ".torc";
@@ -116,8 +126,8 @@ Result<Path> locate(const App& app, const std::string& named) {
 bool is_workflow_file(const Path& path) {
   static constexpr std::array kEndings = {".yaml", ".yml", ".json", ".json5", ".kdl"};
   std::error_code error;
-  return std::ranges::find(kEndings, path.extension()) != kEndings.end() &&
-         fs::status(path, error).type() == fs::file_type::regular;
+  if (fs::status(path, error).type() != fs::file_type::regular) return false;
+  return std::ranges::find(kEndings, path.extension()) != kEndings.end() || begins_as_script(path);
 }
 
 Result<Path> locate_store(const App& app, const std::string& named) {

@@ -13,7 +13,7 @@ namespace torc::cli {
 // has some. Errors: invalid, with the candidates when there are several.
 Result<Path> locate_store(const App& app, const std::string& named);
 
-// Whether it is a file that has the ending of one: then it stands for a store.
+// Whether it is a file that has the ending of one, or is a script: then it stands for a store.
 [[nodiscard]] bool is_workflow_file(const Path& path);
 
 // Commands that take "[STORE] NAME": one word is the name.

@@ -55,6 +55,7 @@ nlohmann::ordered_json diagnostics_json(const workflow::LoadedSpec& loaded) {
           {"runnable", valid && !asks_too_much},
           {"jobs", json_if(valid, valid ? loaded.expansion->jobs : 0)},
           {"read_files", loaded.value_files},
+          {"yaml", json_or_null(loaded.yaml)},
           {"diagnostics", std::move(list)},
           {"slurm", nullptr}};
 }

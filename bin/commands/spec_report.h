@@ -17,7 +17,8 @@ void print_diagnostics(const App& app, const workflow::LoadedSpec& loaded,
 Exit refuse_spec(const App& app, const workflow::LoadedSpec& loaded, bool json,
                  std::string_view outcome = {});
 
-// {"file", "valid", "runs" (false: this version cannot run all of it), "jobs", "diagnostics":
+// {"file", "valid", "runs" (false: this version cannot run all of it), "jobs", "yaml",
+// "diagnostics":
 // [{"severity", "file", "line", "column", "message", "remedy", "text"}], "slurm": null (not asked)}
 [[nodiscard]] nlohmann::ordered_json diagnostics_json(const workflow::LoadedSpec& loaded);
 

@@ -6,6 +6,7 @@
 
 #include "lib/base/text/quote.h"
 #include "lib/base/text/text.h"
+#include "lib/spec/script/script_tree.h"
 #include "lib/spec/text/form.h"
 #include "lib/spec/text/source.h"
 #include "lib/spec/yaml/yaml_node.h"
@@ -235,6 +236,10 @@ Result<std::vector<Edit>> edits_for(std::string_view text, const std::string& fi
                                form == spec::Form::json5 ? "JSON5" : "KDL"),
                    kByHand);
   const spec::Source source(text, file);
+  if (spec::is_script(source))
+    return invalid(fmt::format("{} is a script: only YAML can be written into", file),
+                   "add a line #TORC --account NAME --partition NAME; or make YAML of it: `torc "
+                   "check FILE --yaml > FILE.yaml`");
   spec::Report report(source);
   const spec::Tree tree = spec::read_yaml(source, report);
   if (tree.root == nullptr || tree.root->kind != NodeKind::map)

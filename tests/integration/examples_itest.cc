@@ -133,6 +133,18 @@ TEST_F(Example, gang_runs_on_two_workers_at_once) {
   EXPECT_EQ(log("sum"), std::vector<std::string>{"500000500000 from 2 parts"});
 }
 
+TEST_F(Example, array_script_is_run_as_it_is) {
+  const std::string file = (kExamples / "array-script/job.sh").string();
+  const Ended check = here_.run({"check", "--no-slurm", file});
+  EXPECT_EQ(check.exit_code, 0) << check;
+  EXPECT_EQ(check.err, "");
+  const Ended ended = here_.run({"run", file, "--num-cpus", "2"});
+  ASSERT_EQ(ended.exit_code, 0) << ended;
+  EXPECT_EQ(here_.json({"status"})["jobs"], 12);
+  EXPECT_EQ(read_text(here_.path() / "array-script-out/12.txt"), "12 650\n");
+  EXPECT_EQ(log("array-script_7"), std::vector<std::string>{"7 of 12 on 1 CPU(s)"});
+}
+
 TEST(Examples, all_are_explained_and_all_are_tested) {
   std::set<std::string> names;
   for (const auto& entry : fs::directory_iterator(kExamples)) {
@@ -140,8 +152,8 @@ TEST(Examples, all_are_explained_and_all_are_tested) {
     names.insert(entry.path().filename());
     EXPECT_FALSE(read_text(entry.path() / "README.md").empty()) << entry.path();
   }
-  EXPECT_EQ(names, (std::set<std::string>{"diamond", "gang", "licences", "limits", "sweep",
-                                          "two-schedulers"}))
+  EXPECT_EQ(names, (std::set<std::string>{"array-script", "diamond", "gang", "licences", "limits",
+                                          "sweep", "two-schedulers"}))
       << "give every example a test here";
 }
 

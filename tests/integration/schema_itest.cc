@@ -210,6 +210,8 @@ void JsonSchema::look_at_files() {
     take(command, {command, "wf.yaml"});
     take(command, {command, "bad.yaml"}, 2);
   }
+  here_.write("job.sh", "#!/bin/sh\n#TORC --cpus 1 --array 1-2\necho hi\n");
+  take("check", {"check", "job.sh"});
   EXPECT_EQ(take("init", {"init", "wf.yaml", "--engine", "journal"})["scripts"].size(), 1U);
   take("init", {"init", "bad.yaml"}, 2);
   take("run", {"run", "bad.yaml"}, 2);

@@ -301,24 +301,36 @@ TEST(Plan, leaves_out_two_lines_or_none) {
   EXPECT_SAYS(plan(17), "(5 more entries; --json has all)");
 }
 
-constexpr const char* kKinds[] = {"sweep", "diamond", "array", "checkpointing", "mpi"};
+constexpr const char* kKinds[] = {"sweep", "pipeline", "mpi", "diamond", "array", "checkpointing"};
+
+std::vector<std::string> kinds_and_script() {
+  std::vector<std::string> all(std::begin(kKinds), std::end(kKinds));
+  all.emplace_back("script");
+  return all;
+}
 
 TEST(New, starters_are_sound_and_those_that_can_be_run_here_run) {
   const Workplace here;
   const Ended list = here.run({"new"});
-  for (const std::string kind : kKinds) {
+  for (const std::string& kind : kinds_and_script()) {
     SCOPED_TRACE(kind);
     EXPECT_SAYS(list, kind);
-    const Ended made = here.run({"new", kind, kind + ".yaml"});
+    const std::string file = kind + (kind == "script" ? ".sh" : ".yaml");
+    const Ended made = here.run({"new", kind, file});
     EXPECT_EQ(made.exit_code, 0) << made;
-    EXPECT_SAYS(made, "torc check " + kind + ".yaml");
-    EXPECT_EQ(here.run({"check", kind + ".yaml"}).exit_code, 0);
+    EXPECT_SAYS(made, "torc check " + file);
+    EXPECT_EQ(read_text(here.path() / file).find('@'), std::string::npos);
+    const Ended check = here.run({"check", "--no-slurm", file});
+    EXPECT_EQ(check.exit_code, 0) << check;
+    EXPECT_EQ(check.err, "");
+    if (kind == "mpi") {
+      EXPECT_EQ(here.run({"init", file}).exit_code, 0);
+    } else {
+      const Ended ended = here.run({"run", file, "-q"});
+      EXPECT_EQ(ended.exit_code, 0) << ended;
+    }
   }
-  EXPECT_EQ(here.run({"run", "sweep.yaml", "-q"}).exit_code, 0);
-  EXPECT_EQ(here.run({"run", "diamond.yaml", "-q"}).exit_code, 0);
-  const Ended array = here.run({"check", "--no-slurm", "array.yaml"});
-  EXPECT_EQ((array.out + array.err).find("warning"), std::string::npos) << array;
-  EXPECT_EQ(here.run({"init", "mpi.yaml"}).exit_code, 0);
+  EXPECT_EQ(read_text(here.path() / "out/7.txt"), "result of 7, CPUs: 1\n");
 }
 
 TEST(New, the_checkpointing_starter_goes_on_from_its_checkpoint_until_it_is_done) {
@@ -363,7 +375,7 @@ TEST_F(Schema, takes_all_examples_and_starters) {
     if (entry.path().extension() == ".yaml") files.push_back(entry.path().string());
   }
   EXPECT_GE(files.size(), 4U);
-  for (const std::string kind : kKinds) {
+  for (const std::string kind : kKinds) {  // a script is for no editor of YAML
     ASSERT_EQ(here_.run({"new", kind, kind + ".yaml"}).exit_code, 0);
     files.push_back(kind + ".yaml");
   }

@@ -42,6 +42,10 @@ class Terminal final : public Source {
     launch.env.try_emplace("NO_COLOR", "1");
     return launch;
   }
+  void type_line(const std::string& line) const {
+    const std::string text = line + "\n";
+    EXPECT_EQ(write(fd_, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
   void type(char c) const { EXPECT_EQ(write(fd_, &c, 1), 1); }
 
   void pump() override {
@@ -142,6 +146,128 @@ TEST(Terminal, quiet_shows_nothing) {
   (void)process.wait();
   terminal.pump();
   EXPECT_EQ(terminal.text(), "");
+}
+
+// Answers each question with what follows it; empty: Enter.
+class Conversation {
+ public:
+  explicit Conversation(const Workplace& here) : process_(terminal_.on(here.torc({"new"}))) {}
+
+  void answer(const std::string& question, const std::string& line) {
+    const std::size_t from = seen_;
+    EXPECT_TRUE(wait_until({&process_, &terminal_},
+                           [&] {
+                             const std::size_t at = terminal_.text().find(question, from);
+                             if (at == std::string::npos) return false;
+                             seen_ = at + question.size();
+                             return true;
+                           }))
+        << question << " in " << terminal_.text();
+    terminal_.type_line(line);
+  }
+  void end_input() { terminal_.type(4); }  // Ctrl-D
+  Ended end() {
+    Ended ended = process_.wait();
+    terminal_.pump();
+    return ended;
+  }
+  [[nodiscard]] const std::string& text() const { return terminal_.text(); }
+
+ private:
+  Terminal terminal_;
+  Process process_;
+  std::size_t seen_ = 0;
+};
+
+void expect_to_run(const Workplace& here, const std::string& file) {
+  const Ended check = here.run({"check", "--no-slurm", file});
+  EXPECT_EQ(check.exit_code, 0) << check;
+  EXPECT_EQ(check.err, "");
+  const Ended ended = here.run({"run", file, "-q"});
+  EXPECT_EQ(ended.exit_code, 0) << ended;
+}
+
+TEST(Terminal, new_asks_and_makes_a_file_that_runs_as_it_is) {
+  const Workplace here;
+  Conversation talk(here);
+  talk.answer("Which [1]: ", "9");
+  talk.answer("'9' is none of these", "");
+  talk.answer("Name [sweep]: ", "-x");
+  talk.answer("'-x' cannot be the name", "mine");
+  talk.answer("How many jobs [10]: ", "3");
+  talk.answer("CPUs of each [1]: ", "none");
+  talk.answer("'none' is not a number", "1");
+  talk.answer("Memory of each [100m]: ", "8");
+  talk.answer("Memory of each [100m]: ", "64m");
+  talk.answer("Longest time of each [10m]: ", "");
+  talk.answer("File [mine.yaml]: ", "");
+  EXPECT_EQ(talk.end().exit_code, 0) << talk.text();
+  EXPECT_NE(talk.text().find("next: torc check mine.yaml   # then torc run mine.yaml"),
+            std::string::npos);
+  expect_to_run(here, "mine.yaml");
+  EXPECT_EQ(here.jobs("mine.torc").size(), 4U);
+}
+
+TEST(Terminal, new_makes_each_of_its_templates) {
+  for (const std::string kind : {"sweep", "pipeline", "script", "array", "diamond"}) {
+    SCOPED_TRACE(kind);
+    const Workplace here;
+    Conversation talk(here);
+    talk.answer("Which [1]: ", kind);
+    talk.answer("Name [" + kind + "]: ", "it");
+    if (kind != "diamond") {
+      talk.answer("How many ", "2");
+      talk.answer("CPUs of each ", "");
+      talk.answer("Memory of each ", "");
+      talk.answer("Longest time of each ", "");
+    }
+    const std::string file = kind == "script" ? "it.sh" : "it.yaml";
+    talk.answer("File [" + file + "]: ", "");
+    EXPECT_EQ(talk.end().exit_code, 0) << talk.text();
+    expect_to_run(here, file);
+  }
+}
+
+TEST(Terminal, new_makes_an_mpi_program_that_says_when_there_is_no_mpirun) {
+  const Workplace here;
+  Conversation talk(here);
+  talk.answer("Which [1]: ", "mpi");
+  talk.answer("Name [mpi]: ", "");
+  talk.answer("How many nodes [1]: ", "1");
+  talk.answer("CPUs of each [2]: ", "1");
+  talk.answer("Memory of each [100m]: ", "64m");
+  talk.answer("Longest time of each [10m]: ", "1m");
+  talk.answer("File [mpi.yaml]: ", "");
+  EXPECT_EQ(talk.end().exit_code, 0) << talk.text();
+  const Ended check = here.run({"check", "--no-slurm", "mpi.yaml"});
+  EXPECT_EQ(check.exit_code, 0) << check;
+  EXPECT_EQ(check.err, "");
+  here.write("bin/mpirun", "");
+  std::filesystem::remove(here.path() / "bin/mpirun");
+  for (const char* program : {"sh", "hostname"})
+    std::filesystem::create_symlink("/bin/" + std::string(program), here.path() / "bin" / program);
+  Launch launch = here.torc({"run", "mpi.yaml"});
+  launch.env["PATH"] = (here.path() / "bin").string();
+  const Ended ended = run(launch);
+  EXPECT_EQ(ended.exit_code, 1) << ended;
+  EXPECT_TRUE(ended.says("there is no mpirun here: load its module")) << ended;
+}
+
+TEST(Terminal, new_writes_over_nothing_and_nothing_without_all_answers) {
+  const Workplace here;
+  here.write("sweep.yaml", "mine");
+  Conversation talk(here);
+  talk.answer("Which [1]: ", "sweep");
+  talk.answer("Name [sweep]: ", "");
+  for (const char* question : {"How many", "CPUs", "Memory", "Longest"}) talk.answer(question, "");
+  talk.answer("File [sweep.yaml]: ", "");
+  talk.answer("'sweep.yaml' exists already: name another file", "");
+  talk.answer("File [sweep.yaml]: ", "");
+  talk.end_input();
+  const Ended ended = talk.end();
+  EXPECT_EQ(ended.exit_code, 2) << talk.text();
+  EXPECT_NE(talk.text().find("nothing was made"), std::string::npos) << talk.text();
+  EXPECT_EQ(read_text(here.path() / "sweep.yaml"), "mine");
 }
 
 TEST(Terminal, without_one_there_are_plain_lines) {

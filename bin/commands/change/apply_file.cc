@@ -178,10 +178,10 @@ Result<Applied> apply_file(const App& app, store::Store& store, const workflow::
         "the file says now is not in it\n",
         printable((store.directory() / left).string()));
   }
-  if (kept && *kept == loaded.text) return applied;
+  if (kept && *kept == loaded.kept_text()) return applied;
   // What counts is done.
   const auto replaced =
-      workflow::replace_spec_copy(app, store.directory(), loaded.file, loaded.text);
+      workflow::replace_spec_copy(app, store.directory(), loaded.file, loaded.kept_text());
   if (!replaced) say(app.err, "torc: warning: {}\n", replaced.error().text());
   return applied;
 }

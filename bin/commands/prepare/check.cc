@@ -12,6 +12,7 @@
 #include "bin/commands/spec_report.h"
 #include "bin/flags.h"
 #include "lib/base/quantities.h"
+#include "lib/base/text/quote.h"
 #include "lib/report/job_view.h"
 
 namespace torc::cli {
@@ -21,6 +22,7 @@ struct CheckOptions {
   std::string spec;
   std::string script_template;  // a file or a name; empty: it is looked for
   bool no_slurm = false;        // Slurm is not asked about the scripts
+  bool yaml = false;            // of a script: the same workflow in YAML, and nothing else
   bool json = false;
 };
 
@@ -53,9 +55,19 @@ void print_good(const App& app, const workflow::LoadedSpec& loaded) {
       loaded.workflow->jobs.size() == 1 ? "y" : "ies", values);
 }
 
+Result<Exit> print_yaml(const App& app, const workflow::LoadedSpec& loaded) {
+  if (loaded.yaml.empty())
+    return invalid(fmt::format("{} is no script", printable(loaded.file)),
+                   "--yaml is for files that begin with '#!'; this one is a workflow file already");
+  print_diagnostics(app, loaded);
+  say(app.out, "{}", loaded.yaml);
+  return Exit::ok;
+}
+
 Result<Exit> run(const App& app, const CheckOptions& options) {
   TORC_ASSIGN(auto loaded, workflow::load_spec(app, options.spec, workflow::Purpose::look));
   if (!loaded.expansion) return refuse_spec(app, loaded, options.json);
+  if (options.yaml) return print_yaml(app, loaded);
   TORC_TRY(note_missing_inputs(app, loaded));
   if (!options.json) print_diagnostics(app, loaded);
   TORC_ASSIGN(const SlurmAnswers slurm, ask(app, loaded, options));
@@ -81,12 +93,14 @@ Result<Exit> run(const App& app, const CheckOptions& options) {
 void add_check(Command& c) {
   auto& o = c.options<CheckOptions>();
   c.about("Check a workflow file and show all its mistakes");
-  c.argument("SPEC", o.spec, "workflow file").required();
+  c.argument("SPEC", o.spec, "workflow file, or a script").required();
   c.option("--template", o.script_template,
            "template of the batch scripts that Slurm is asked about, as `torc init` takes it")
       .value("FILE|NAME");
   c.flag("--no-slurm", o.no_slurm,
          "do not ask Slurm whether it takes the batch scripts (sbatch --test-only)");
+  c.flag("--yaml", o.yaml,
+         "of a script: print the workflow file that it stands for, to go on with");
   c.flag("--json", o.json, "machine-readable output");
   c.footer(
       "Where there is an sbatch, Slurm is asked for 5 s at most whether it would take the batch "

@@ -27,6 +27,7 @@
 #include "lib/store/engine/engine_name.h"
 #include "lib/worker/setup/worker_setup.h"
 #include "lib/workflow/context/sharing.h"
+#include "lib/workflow/context/spec_text.h"
 #include "lib/workflow/plan/make_store.h"
 
 namespace torc::cli {
@@ -56,6 +57,9 @@ void print_made(const App& app, const workflow::MadeStore& made,
   say(app.out, "made {}: workflow '{}', {} job(s), engine {}\n", store,
       printable(loaded.workflow->name), show_count(loaded.expansion->jobs),
       identity.engine == store::Engine::lmdb ? "lmdb (this host only)" : "journal (any host)");
+  if (!loaded.yaml.empty())
+    say(app.out, "what the script stands for, as a workflow file, is {}\n",
+        workflow::shown_path(app, workflow::spec_copy_in(app, made.store->directory())));
   if (!made.moved.empty())
     say(app.out, "the store that was there is now {}\n", workflow::shown_path(app, made.moved));
   if (!made.scripts.made_of.empty()) {

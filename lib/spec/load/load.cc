@@ -8,6 +8,7 @@
 
 #include "lib/base/text/utf8.h"
 #include "lib/spec/read/parse.h"
+#include "lib/spec/script/script_tree.h"
 #include "lib/spec/text/source.h"
 
 namespace torc::spec {
@@ -40,6 +41,7 @@ Loaded load(std::string_view text, const std::string& file, const ReadFile& read
                    "make the workflow smaller");
     }
     if (loaded.expansion) loaded.workflow = std::move(workflow);
+    if (loaded.expansion && is_script(source)) loaded.yaml = script_as_yaml(source);
   }
   loaded.diagnostics = std::move(report).sorted();
   return loaded;

@@ -20,6 +20,7 @@ struct Loaded {
   std::optional<Workflow> workflow;  // both absent when there was any error
   std::optional<Expansion> expansion;
   std::vector<Diagnostic> diagnostics;  // in file order
+  std::string yaml;                     // of a script without errors: the same workflow in YAML
 };
 
 // A check by others of what could be read, which may be less than a whole workflow.

@@ -6,6 +6,7 @@
 
 #include "lib/base/quantities.h"
 #include "lib/base/text/text.h"
+#include "lib/spec/script/script_tree.h"
 #include "lib/spec/text/form.h"
 #include "lib/spec/yaml/yaml_text.h"
 #include "lib/spec/yaml/yaml_tree.h"
@@ -138,6 +139,9 @@ Result<NeedValues> NeedValues::read(std::string text, const std::string& file) {
   const std::size_t skipped = body.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
   body.remove_prefix(skipped);
   const Source source(body, file);
+  if (is_script(source))
+    return Error{ErrorKind::invalid, fmt::format("{} is a script", file),
+                 "write the values into its lines: #TORC --cpus 4 --memory 8g --runtime 30m"};
   Report report(source);
   const Tree tree = read_yaml(source, report);
   if (tree.root == nullptr || report.has_error())

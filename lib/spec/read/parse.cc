@@ -9,6 +9,7 @@
 #include "lib/spec/read/kdl_tree.h"
 #include "lib/spec/read/readers.h"
 #include "lib/spec/read/session.h"
+#include "lib/spec/script/script_tree.h"
 #include "lib/spec/text/form.h"
 #include "lib/spec/yaml/yaml_tree.h"
 
@@ -16,6 +17,7 @@ namespace torc::spec {
 namespace {
 
 Tree read_tree(const Source& source, Report& report, Where where) {
+  if (is_script(source)) return read_script(source, report);
   switch (form_of(source.file())) {
     case Form::json5:
       return read_json5(source, report);
@@ -32,6 +34,11 @@ Tree read_tree(const Source& source, Report& report, Where where) {
 // `existing`: null, or what the text is to be added to.
 std::optional<Workflow> read(const Source& source, Report& report, const ReadFile& read_file_named,
                              ExistingWorkflow* existing) {
+  if (existing != nullptr && is_script(source)) {
+    report.error(source.place(0, 2), "a script is a workflow of its own, and no addition to one",
+                 "`torc run FILE` runs it; what is added is YAML that begins with 'jobs:'");
+    return {};
+  }
   const Tree tree =
       read_tree(source, report, existing == nullptr ? Where::workflow : Where::addition);
   if (tree.root == nullptr) {

@@ -31,8 +31,8 @@ class ExistingWorkflow;
 
 // What could be read, also when there were errors; the report has them. `existing`: null, or the
 // workflow that the text is an addition to. nullopt: nothing could be read. `source` is without a
-// byte order mark; the ending of its file's name says which form it has. Never throws, whatever the
-// bytes.
+// byte order mark; the ending of its file's name says which form it has, or it is a script
+// (lib/spec/script). Never throws, whatever the bytes.
 [[nodiscard]] std::optional<Workflow> read_draft(const Source& source, Report& report,
                                                  const ReadFile& read,
                                                  ExistingWorkflow* existing = nullptr);

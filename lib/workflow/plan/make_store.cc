@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 std::vector<store::Store::File> initial_files(const LoadedSpec& loaded,
                                               const BatchScripts& scripts) {
   // Slurm opens its output file before the script runs and makes no directory for it.
-  std::vector<store::Store::File> files{{spec_copy_name(loaded.file), loaded.text},
+  std::vector<store::Store::File> files{{spec_copy_name(loaded.file), loaded.kept_text()},
                                         {"logs/README",
                                          "slurm-*.out, or by another batch system's name: what "
                                          "batch scripts and workers said. jobs/: "

@@ -171,6 +171,7 @@ void read_spec(const Context& context, LoadedSpec& loaded, const Path& path, con
   loaded.workflow = std::move(checked.workflow);
   loaded.expansion = std::move(checked.expansion);
   loaded.diagnostics = std::move(checked.diagnostics);
+  loaded.yaml = std::move(checked.yaml);
   std::ranges::move(of_definition, std::back_inserter(loaded.diagnostics));
   advise_of_cpus(loaded);
 }

@@ -27,6 +27,7 @@ namespace torc::workflow {
 struct LoadedSpec {
   std::string file;  // as the user named it
   std::string text;
+  std::string yaml;  // of a script: the same workflow in YAML; empty: it is none, or has errors
   std::optional<spec::Workflow> workflow;  // both present when there was no error
   std::optional<spec::Expansion> expansion;
   std::vector<spec::Diagnostic> diagnostics;
@@ -34,6 +35,9 @@ struct LoadedSpec {
   // store.
   std::string launcher;
   std::vector<std::string> value_files;  // that it names and that were read, as it names them
+
+  // What a store keeps of it. A script says where it lies, and its copy would lie elsewhere.
+  [[nodiscard]] const std::string& kept_text() const { return yaml.empty() ? text : yaml; }
 };
 
 // What the spec is wanted for. Keys of the language that this version cannot run are notes to who
