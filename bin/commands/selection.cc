@@ -4,12 +4,17 @@
 #include <re2/re2.h>
 
 #include <algorithm>
+#include <set>
 #include <system_error>
 
+#include "bin/commands/job_words.h"
 #include "bin/locate.h"
+#include "lib/base/text/quote.h"
+#include "lib/base/text/text.h"
 #include "lib/claim/queries/job_scan.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/workflow_state.h"
+#include "lib/spec/text/diagnostic.h"
 
 namespace torc::cli {
 namespace {
@@ -35,6 +40,75 @@ Result<void> match_names(const claim::Reader& reader, const RE2& pattern, JobSet
     return true;
   }));
   return readable;
+}
+
+// Each template with the name of its entry.
+template <class Visit>
+Result<void> scan_entries(const claim::Reader& reader, const Visit& visit) {
+  Result<void> readable;
+  TORC_TRY(claim::scan_templates(reader, [&](const claim::Template& t) {
+    const auto recipe = workflow::recipe_of(t);
+    if (recipe)
+      visit(t, *recipe, recipe->entry_name());
+    else
+      readable = recipe.error();
+    return readable.ok();
+  }));
+  return readable;
+}
+
+// Nobody is called so. What it may have meant.
+Error nobody(const std::string& word, const std::set<std::string>& stages) {
+  const std::string stage(stage_in(word).value_or(word));
+  if (stage == word && stages.contains(word)) {
+    return Error{ErrorKind::invalid, fmt::format("there is no job '{}'", printable(word)),
+                 fmt::format("there are several: stage:{} means all of them, '{}_*' those whose "
+                             "name begins so",
+                             printable(word), printable(word))};
+  }
+  const std::string near = spec::nearest(stage, {stages.begin(), stages.end()});
+  Error error = workflow::no_such_job(word);
+  if (stage != word) error.what = fmt::format("there is no stage '{}'", printable(stage));
+  if (expression_of_glob(word))
+    error.what = fmt::format("no job's name matches '{}'", printable(word));
+  if (!near.empty())
+    error.remedy = fmt::format("did you mean {}{}? {}", stage != word ? "stage:" : "",
+                               printable(near), error.remedy);
+  return error;
+}
+
+// stage:NAME or a glob. A template of which no name can match costs nothing but its look.
+Result<void> match_word(const claim::Reader& reader, const std::string& word, JobSet& found) {
+  const auto stage = stage_in(word);
+  const auto glob = expression_of_glob(word);
+  const RE2 pattern(glob.value_or(""), RE2::Quiet);
+  if (!pattern.ok()) {
+    return Error{ErrorKind::invalid, fmt::format("'{}': {}", printable(word), pattern.error()),
+                 "* is any text, ? a character, [a-f] one of some"};
+  }
+  const std::string_view beginning = fixed_beginning(word);
+  std::set<std::string> stages;
+  bool any = false;
+  TORC_TRY(scan_entries(
+      reader, [&](const claim::Template& t, const spec::Recipe& recipe, const std::string& entry) {
+        if (const std::string name = stage_name(entry); !name.empty()) stages.insert(name);
+        if (stage) {
+          if (entry != *stage && stage_name(entry) != *stage) return;
+          found.add(claim::JobRange{t.first, t.count});
+          any = true;
+          return;
+        }
+        const std::string_view fixed = std::string_view(entry).substr(0, entry.find('{'));
+        const std::size_t both = std::min(fixed.size(), beginning.size());
+        if (!glob || fixed.substr(0, both) != beginning.substr(0, both)) return;
+        for (std::uint64_t i = 0; i < t.count; ++i) {
+          if (!RE2::PartialMatch(recipe.name(i), pattern)) continue;
+          found.add(JobId{raw(t.first) + i});
+          any = true;
+        }
+      }));
+  if (any) return {};
+  return nobody(word, stages);
 }
 
 Result<void> match_states(const claim::Reader& reader, const Selection& selection,
@@ -70,19 +144,38 @@ std::vector<std::string> names_of(const std::vector<claim::JobState>& states) {
 }
 
 void add_state(Command& c, SelectOptions& o, const std::vector<claim::JobState>& states) {
-  c.option("--state", o.state, "jobs in this state (with --name: those that match)")
-      .value("STATE")
-      .choices(names_of(states));
+  c.option(
+       "--state", o.state,
+       fmt::format("jobs in one of these states, with commas (with --name: those that match): {}",
+                   fmt::join(names_of(states), ", ")))
+      .value("STATES")
+      .check([names = names_of(states)](const std::string& value) -> std::string {
+        for (const std::string_view word : split(value, ',')) {
+          if (std::ranges::find(names, word) == names.end())
+            return fmt::format("'{}' is none of {}", printable(word), fmt::join(names, ", "));
+        }
+        return "";
+      });
+}
+
+std::vector<claim::JobState> states_of(const SelectOptions& o) {
+  std::vector<claim::JobState> states;
+  for (const std::string_view word : split(o.state, ',')) {
+    if (const auto state = claim::state_named(word)) states.push_back(*state);
+  }
+  return states;
 }
 
 Result<StoreAndNames> locate_store_and_names(const App& app,
                                              const std::vector<std::string>& words) {
   if (!words.empty() && names_a_store(app, words.front())) {
     TORC_ASSIGN(Path path, locate_store(app, words.front()));
-    return StoreAndNames{path, {words.begin() + 1, words.end()}};
+    TORC_ASSIGN(auto names, job_words(app, {words.begin() + 1, words.end()}));
+    return StoreAndNames{path, std::move(names)};
   }
   TORC_ASSIGN(Path path, locate_store(app, ""));
-  return StoreAndNames{path, words};
+  TORC_ASSIGN(auto names, job_words(app, words));
+  return StoreAndNames{path, std::move(names)};
 }
 
 void JobSet::add(claim::JobRange range) {
@@ -126,8 +219,11 @@ Result<std::vector<claim::JobRange>> select_jobs(const claim::Reader& reader,
   workflow::RecipeBook book;
   for (const std::string& name : selection.names) {
     TORC_ASSIGN(const auto id, workflow::find_job(book, reader, name));
-    if (!id) return workflow::no_such_job(name);
-    found.add(*id);
+    if (id) {
+      found.add(*id);
+    } else {
+      TORC_TRY(match_word(reader, name, found));
+    }
   }
   if (!selection.states.empty()) {
     TORC_TRY(match_states(reader, selection, pattern, found));

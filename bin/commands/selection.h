@@ -15,16 +15,19 @@ namespace torc::cli {
 struct SelectOptions {
   std::vector<std::string> words;  // [STORE] NAME…
   std::string name;                // regular expression, searched in the name
-  std::string state;
+  std::string state;               // some, with commas
   bool all = false;
 };
-inline constexpr const char* kNamesHelp = "[STORE] NAME…: jobs by name, or by #NUMBER";
+inline constexpr const char* kNamesHelp =
+    "[STORE] NAME…: jobs by name, by #NUMBER, 'align_*', stage:align, @FILE or -";
 // And --name. `help`: what stands for the arguments, ": ", and what they are.
 void add_names(Command& c, SelectOptions& o, const std::string& help = kNamesHelp);
 void add_all(Command& c, SelectOptions& o, const std::string& help);
 void add_state(Command& c, SelectOptions& o, const std::vector<claim::JobState>& states);
 // For help and for choices.
 [[nodiscard]] std::vector<std::string> names_of(const std::vector<claim::JobState>& states);
+
+[[nodiscard]] std::vector<claim::JobState> states_of(const SelectOptions& o);
 
 // The store and the names in "[STORE] NAME…": the first word is the store when a store is there, or
 // when it ends in .torc; else the store is found as for other commands.
@@ -52,10 +55,10 @@ struct Selection {
   std::vector<claim::JobState> states;  // empty: any state
   bool all = false;
 };
-// Each of `names`, and besides, when a regex, states or `all` are given, every job that is in one
-// of the states and matches. Errors (invalid): a name nobody has, a bad expression, one that
-// matches no name, nothing given at all. A regex without a state looks at every name in the
-// workflow.
+// Each of `names`, which may be globs and stages (job_words.h), and besides, when a regex, states
+// or `all` are given, every job that is in one of the states and matches. Errors (invalid): a name
+// nobody has, a bad expression, one that matches no name, nothing given at all. A regex without a
+// state looks at every name in the workflow.
 Result<std::vector<claim::JobRange>> select_jobs(const claim::Reader& reader,
                                                  const Selection& selection);
 

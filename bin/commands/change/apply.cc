@@ -7,6 +7,7 @@
 
 #include "bin/commands/change/apply_file.h"
 #include "bin/commands/commands.h"
+#include "bin/commands/job_words.h"
 #include "bin/commands/selection.h"
 #include "bin/flags.h"
 #include "lib/base/text/quote.h"
@@ -46,9 +47,10 @@ Result<Exit> run(const App& app, const ApplyOptions& options) {
     TORC_ASSIGN(terms.triggers, triggers_in(options.triggers));
   }
   if (!options.accepted.empty()) {
-    terms.spared = [&](const claim::Reader& reader) {
+    TORC_ASSIGN(const auto names, job_words(app, options.accepted));
+    terms.spared = [names](const claim::Reader& reader) {
       Selection selection;
-      selection.names = options.accepted;
+      selection.names = names;
       return select_jobs(reader, selection);
     };
   }

@@ -64,7 +64,7 @@ Selection selection_of(const ChangeOptions& o, std::vector<std::string> names,
   Selection selection;
   selection.names = std::move(names);
   selection.regex = o.jobs.name;
-  if (const auto state = claim::state_named(o.jobs.state)) selection.states = {*state};
+  selection.states = states_of(o.jobs);
   if (o.failed) selection.states = claim::states_with(claim::trait::kTroubled);
   if (o.canceled) selection.states.push_back(JobState::canceled);
   if (o.jobs.all) selection.states = kind.all;

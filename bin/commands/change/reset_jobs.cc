@@ -39,7 +39,7 @@ Selection selection_of(const ResetOptions& options, std::vector<std::string> nam
   selection.names = std::move(names);
   selection.regex = o.name;
   selection.all = o.all;
-  if (const auto state = claim::state_named(o.state)) selection.states = {*state};
+  selection.states = states_of(o);
   return selection;
 }
 

@@ -1,0 +1,83 @@
+// How commands are told which jobs they are about.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/integration/harness.h"
+
+namespace torc::itest {
+namespace {
+
+using Words = std::vector<std::string>;
+
+class Selecting : public ::testing::Test {
+ protected:
+  Selecting() {
+    here.write(
+        "wf.yaml",
+        "name: wf\njobs:\n  - {name: 'align_{i}', command: \"true\", parameters: {i: '1:12'}}\n"
+        "  - {name: merge, command: \"false\"}\n  - {name: mend, command: \"true\"}\n");
+    EXPECT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
+  }
+  // How many jobs the command would change.
+  int about(Words words, const Words& more) const {
+    words.insert(words.end(), more.begin(), more.end());
+    words.insert(words.end(), {"--dry-run", "--json"});
+    return here.json(words)["changed_jobs"].get<int>();
+  }
+
+  const Workplace here;
+};
+
+TEST_F(Selecting, every_command_that_changes_jobs_takes_all_forms) {
+  here.write("list", "align_1\r\n\nalign_1?\nstage:merge\n");
+  for (const Words& command : {Words{"hold"}, Words{"cancel"}, Words{"set", "priority=3"}}) {
+    EXPECT_EQ(about(command, {"align_*"}), 12) << command[0];
+    EXPECT_EQ(about(command, {"align_?"}), 9) << command[0];
+    EXPECT_EQ(about(command, {"align_[2-4]"}), 3) << command[0];
+    EXPECT_EQ(about(command, {"me*"}), 2) << command[0];
+    EXPECT_EQ(about(command, {"stage:align"}), 12) << command[0];
+    EXPECT_EQ(about(command, {"stage:align_{i}", "merge"}), 13) << command[0];
+    EXPECT_EQ(about(command, {"@list"}), 5) << command[0];
+  }
+  ASSERT_EQ(here.run({"run", "wf.torc", "-q"}).exit_code, 1);
+  for (const Words& command : {Words{"reset", "--yes"}}) {
+    EXPECT_EQ(about(command, {"align_*"}), 12) << command[0];
+    EXPECT_EQ(about(command, {"stage:merge"}), 1) << command[0];
+    EXPECT_EQ(about(command, {"--state", "completed,failed"}), 14) << command[0];
+  }
+  EXPECT_EQ(about({"retry"}, {"m*"}), 1);
+}
+
+TEST_F(Selecting, takes_names_from_standard_input) {
+  Launch launch = here.torc({"hold", "-", "--dry-run"});
+  launch.argv.insert(launch.argv.begin(),
+                     {"/bin/sh", "-c", "printf 'align_1\\nme*\\n' | \"$@\"", "sh"});
+  const Ended ended = run(launch);
+  EXPECT_EQ(ended.exit_code, 0) << ended;
+  EXPECT_TRUE(ended.says("3 job(s)")) << ended;
+}
+
+TEST_F(Selecting, what_finds_nothing_is_an_error_that_guesses) {
+  const auto refused = [&](const Words& words, const std::string& why) {
+    Words all{"cancel"};
+    all.insert(all.end(), words.begin(), words.end());
+    const Ended ended = here.run(all);
+    EXPECT_EQ(ended.exit_code, 2) << ended;
+    EXPECT_TRUE(ended.says(why)) << why << "\n" << ended;
+  };
+  refused({"aling_*"}, "no job's name matches 'aling_*'");
+  refused({"align"}, "there are several: stage:align means all of them");
+  refused({"merg"}, "did you mean merge?");
+  refused({"stage:algin"}, "did you mean stage:align?");
+  refused({"@nowhere"}, "nowhere");
+  refused({"x["}, "no job's name matches 'x['");
+  refused({"[z-a]"}, "'[z-a]': ");
+  refused({"--state", "ready,gone"}, "'gone' is none of");
+  EXPECT_EQ(here.json({"status"})["jobs_by_state"]["canceled"], 0);
+}
+
+}  // namespace
+}  // namespace torc::itest
