@@ -12,6 +12,7 @@
 #include "lib/claim/queries/job_scan.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/report/job_output.h"
+#include "lib/report/job_view.h"
 #include "lib/workflow/plan/make_store.h"
 
 namespace torc::cli {

@@ -56,7 +56,8 @@ TEST(Table, the_widest_column_that_may_be_is_shortened_in_its_middle) {
 
 TEST(Table, columns_of_the_same_width_give_way_alike) {
   const Table table = named(std::string(30, 'a'), std::string(30, 'b'));
-  for (const auto& line : split(table.text(45), '\n')) EXPECT_LE(terminal_width(line), 45U) << line;
+  const std::string text = table.text(45);
+  for (const auto& line : split(text, '\n')) EXPECT_LE(terminal_width(line), 45U) << line;
   EXPECT_NE(table.text(45).find("aaaaaaaaaa…aaaaaaaaa  7  bbbbbbbbbb…bbbbbbbbb\n"),
             std::string::npos)
       << table.text(45);
