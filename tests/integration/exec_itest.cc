@@ -299,7 +299,7 @@ TEST(Exec, makes_jobs_of_more_lines_than_it_holds_at_a_time) {
 
 TEST(Exec, output_that_cannot_be_written_is_a_failure_that_is_told) {
   const Workplace here;
-  Launch launch = here.torc({"exec", "--num-cpus", "1", "-c", "echo {}", ":::", "a", "b", "c"});
+  Launch launch = here.torc({"exec", "-j", "1", "-c", "echo {}", ":::", "a", "b", "c"});
   launch.argv.insert(launch.argv.begin(), {"/bin/sh", "-c", "exec \"$@\" >/dev/full", "sh"});
   const Ended ended = run(launch);
   EXPECT_EQ(ended.exit_code, 1) << ended;

@@ -329,7 +329,6 @@ void JsonSchema::change_jobs() {
   const json stale = take("reinit", {"reinit", "wf.torc", "--dry-run"});
   EXPECT_GE(stale["stale_jobs"], 1) << stale;
   take("reinit", {"reinit", "wf.torc"});
-  take("apply", {"reinit", "wf.torc", "--spec", "wf.yaml"});
   take("apply", {"apply", "wf.yaml", "--dry-run"});
   take("list", {"list"});
   take("reset", {"reset", "wf.torc", "good_1", "--dry-run"});

@@ -243,7 +243,7 @@ Result<Exit> run_jobs_of(const App& app, const ExecOptions& o,
   output.flush();
   progress.close();
   TORC_TRY(summary);
-  if (output.closed_by() == EPIPE) summary->interrupted_by = SIGPIPE;
+  if (output.closed_by() != 0) summary->interrupted_by = output.closed_by() == EPIPE ? SIGPIPE : 0;
   const std::string why = halt.reason();
   if (!why.empty() && !summary->workflow.finished())
     say(app.err, "torc: --halt: {}: nothing more was started\n", why);
