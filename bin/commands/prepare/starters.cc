@@ -248,36 +248,35 @@ jobs:
 #     serialize_allocations: true   # one allocation after the other
 )";
 
-constexpr Starter kStarters[] = {
-    {"sweep", ".yaml", "every value of a parameter, and a summary", "jobs", {.jobs = 10}, kSweep},
-    {"pipeline",
-     ".yaml",
-     "steps that hand over files, for each sample",
-     "samples",
-     {.jobs = 4},
-     kPipeline},
-    {"script", ".sh", "one script as an array of jobs", "jobs", {.jobs = 10}, kScript},
-    {"mpi",
-     ".yaml",
-     "an MPI program, on one node or on several",
-     "nodes",
-     {.jobs = 4, .cpus = 32, .memory = "100g", .runtime = "4h"},
-     kMpi,
-     kMpiHere},
-    {"diamond", ".yaml", "an order that follows from files", "", {}, kDiamond},
-    {"array", ".yaml", "what a Slurm job array does", "jobs", {.jobs = 100}, kArray},
-    {"checkpointing",
-     ".yaml",
-     "a long computation that saves its state and goes on",
-     "",
-     {},
-     kCheckpointing},
-};
-
 }  // namespace
 
 std::span<const Starter> starters() {
-  return kStarters;
+  static const Starter kAll[] = {
+      {"sweep", ".yaml", "every value of a parameter, and a summary", "jobs", {.jobs = 10}, kSweep},
+      {"pipeline",
+       ".yaml",
+       "steps that hand over files, for each sample",
+       "samples",
+       {.jobs = 4},
+       kPipeline},
+      {"script", ".sh", "one script as an array of jobs", "jobs", {.jobs = 10}, kScript},
+      {"mpi",
+       ".yaml",
+       "an MPI program, on one node or on several",
+       "nodes",
+       {.jobs = 4, .cpus = 32, .memory = "100g", .runtime = "4h"},
+       kMpi,
+       kMpiHere},
+      {"diamond", ".yaml", "an order that follows from files", "", {}, kDiamond},
+      {"array", ".yaml", "what a Slurm job array does", "jobs", {.jobs = 100}, kArray},
+      {"checkpointing",
+       ".yaml",
+       "a long computation that saves its state and goes on",
+       "",
+       {},
+       kCheckpointing},
+  };
+  return kAll;
 }
 
 StarterValues usual_values(const Starter& starter) {

@@ -95,7 +95,7 @@ void Table::append_line(std::string& out, const std::vector<std::string>& cells,
     const std::string padding(widths[i] - std::min(widths[i], terminal_width(cell)), ' ');
     if (const std::string_view color = paint ? paint(columns_[i].title, cells[i]) : "";
         !color.empty())
-      cell = std::string(color) + cell + std::string(kPlain);
+      cell.insert(0, color).append(kPlain);
     if (columns_[i].align == Align::right)
       out += padding + cell;
     else
