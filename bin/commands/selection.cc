@@ -23,7 +23,8 @@ bool names_a_store(const App& app, const std::string& word) {
   const Path path = app.directory / word;
   std::error_code error;
   if (path.extension() == ".torc" || std::filesystem::exists(path / "META", error)) return true;
-  return is_workflow_file(path);
+  // A script without an ending may as well be called as a job is.
+  return is_workflow_file(path) && (path.has_extension() || word.find('/') != std::string::npos);
 }
 
 Result<void> match_names(const claim::Reader& reader, const RE2& pattern, JobSet& found) {

@@ -60,6 +60,11 @@ TEST_F(Selecting, takes_names_from_standard_input) {
   EXPECT_TRUE(ended.says("3 job(s)")) << ended;
 }
 
+TEST_F(Selecting, a_script_that_is_called_as_a_job_is_not_taken_for_a_store) {
+  here.write("merge", "#!/bin/sh\ntrue\n");
+  EXPECT_EQ(about({"hold"}, {"merge"}), 1);
+}
+
 TEST_F(Selecting, what_finds_nothing_is_an_error_that_guesses) {
   const auto refused = [&](const Words& words, const std::string& why) {
     Words all{"cancel"};
