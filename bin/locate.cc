@@ -125,6 +125,7 @@ Result<Path> locate(const App& app, const std::string& named) {
 
 bool is_workflow_file(const Path& path) {
   static constexpr std::array kEndings = {".yaml", ".yml", ".json", ".json5", ".kdl"};
+  if (is_store_name(path)) return false;  // its filesystem is not asked: it may not answer
   std::error_code error;
   if (fs::status(path, error).type() != fs::file_type::regular) return false;
   return std::ranges::find(kEndings, path.extension()) != kEndings.end() || begins_as_script(path);
