@@ -1,9 +1,13 @@
 #include "bin/commands/job_words.h"
 
+#include <fmt/format.h>
 #include <re2/re2.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 
+#include "lib/base/text/quote.h"
 #include "lib/base/text/text.h"
 #include "lib/workflow/context/spec_text.h"
 
@@ -13,12 +17,27 @@ namespace {
 constexpr std::string_view kStage = "stage:";
 constexpr std::string_view kGlob = "*?[";
 constexpr std::string_view kSeparators = "_-.";
+constexpr workflow::NamedText kList{"list of names",
+                                    "a glob or stage:NAME means many jobs at once"};
+constexpr std::size_t kMaxLineBytes = 4'096;  // a name has at most 1,024
 
-void add_lines(std::string_view text, std::vector<std::string>& words) {
+// `list`: as messages name it.
+Result<void> add_lines(std::string_view text, std::string_view list,
+                       std::vector<std::string>& words) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  std::uint64_t number = 0;
   for (std::string_view line : split(text, '\n')) {
+    ++number;
     if (line.ends_with('\r')) line.remove_suffix(1);
+    const bool is_long = line.size() > kMaxLineBytes;
+    if (is_long || std::ranges::any_of(line, is_control)) {
+      return invalid(fmt::format("{}, line {}: {}", list, number,
+                                 is_long ? "too long for a name" : "control characters in a name"),
+                     "@FILE is a list of names, one a line");
+    }
     if (!line.empty()) words.emplace_back(line);
   }
+  return {};
 }
 
 // "[a-f]" at `at`: as RE2 writes it, and where it ends. Without an end it is a bracket.
@@ -44,16 +63,16 @@ Result<std::vector<std::string>> job_words(const App& app, const std::vector<std
   std::vector<std::string> words;
   for (const std::string& word : typed) {
     if (word == "-" || word == "@-") {
-      TORC_ASSIGN(const std::string text, workflow::read_spec_stream(stdin));
-      add_lines(text, words);
+      TORC_ASSIGN(const std::string text, workflow::read_spec_stream(stdin, kList));
+      TORC_TRY(add_lines(text, "standard input", words));
     } else if (word.size() > 1 && word.front() == '@') {
       const std::string file = word.substr(1);
-      auto text = workflow::read_spec_text(app, app.directory / file);
+      auto text = workflow::read_spec_text(app, app.directory / file, kList);
       if (!text) {
         return workflow::unreadable(std::move(text).error(), file,
-                                    "@FILE is a list of names, one a line");
+                                    "@FILE is a list of names, one a line", kList);
       }
-      add_lines(*text, words);
+      TORC_TRY(add_lines(*text, fmt::format("'{}'", printable(file)), words));
     } else {
       words.push_back(word);
     }

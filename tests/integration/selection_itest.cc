@@ -1,6 +1,7 @@
 // How commands are told which jobs they are about.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -81,6 +82,31 @@ TEST_F(Selecting, what_finds_nothing_is_an_error_that_guesses) {
   refused({"x["}, "no job's name matches 'x['");
   refused({"[z-a]"}, "'[z-a]': ");
   refused({"--state", "ready,gone"}, "'gone' is none of");
+  EXPECT_EQ(here.json({"status"})["jobs_by_state"]["canceled"], 0);
+}
+
+TEST_F(Selecting, a_list_that_is_none_is_refused_with_its_line) {
+  const auto refused = [&](const std::string& list, const std::string& why) {
+    const Ended ended = here.run({"cancel", list});
+    EXPECT_EQ(ended.exit_code, 2) << ended;
+    EXPECT_TRUE(ended.says(why)) << why << "\n" << ended;
+    EXPECT_LT(ended.err.size(), 1'000U) << list;
+    EXPECT_EQ(ended.err.find("workflow file"), std::string::npos) << ended;
+  };
+  here.write("long", "align_1\n" + std::string(1'000'000, 'x') + "\n");
+  refused("@long", "'long', line 2: too long for a name");
+  here.write("nul", std::string("align_1\0align_2\n", 16));
+  refused("@nul", "'nul', line 1: control characters in a name");
+  here.write("escape", "\033[31mred\n");
+  refused("@escape", "control characters");
+  here.write("name", std::string(4'000, 'x') + "\n");
+  refused("@name", "there is no job 'xxx");
+  std::filesystem::create_directory(here.path() / "directory");
+  refused("@directory", "'directory' is a directory, not a list of names");
+  here.write("giant", "");
+  std::filesystem::resize_file(here.path() / "giant", 65U << 20U);
+  refused("@giant", "is a list of names of more than 64 MiB");
+  refused("@/dev/zero", "a list of names of more than 64 MiB");
   EXPECT_EQ(here.json({"status"})["jobs_by_state"]["canceled"], 0);
 }
 

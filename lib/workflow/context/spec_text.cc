@@ -20,6 +20,11 @@ std::string copy_name(spec::Form form) {
   return fmt::format("spec{}", spec::ending_of(form));
 }
 
+Error too_long(const NamedText& named) {
+  return invalid(fmt::format("a {} of more than {} MiB", named.what, spec::kMaxSpecBytes >> 20U),
+                 std::string(named.where_too_long));
+}
+
 }  // namespace
 
 bool is_stdin(std::string_view file) {
@@ -68,36 +73,40 @@ Result<std::string> read_value_file(const Context& context, const Path& director
   return there.ok() ? std::move(there) : std::move(bytes);
 }
 
-Result<std::string> read_spec_text(const Context& context, const Path& path) {
-  Result<std::string> bytes = store::read_file(context.world.disk, path);
+Result<std::string> read_spec_text(const Context& context, const Path& path,
+                                   const NamedText& named) {
+  Result<std::string> bytes = store::read_file(context.world.disk, path, spec::kMaxSpecBytes);
+  if (!bytes.ok() && bytes.error().kind == ErrorKind::corrupt) {
+    Error error = too_long(named);
+    error.what = fmt::format("'{}' is {}", path.string(), error.what);
+    return error;
+  }
   if (bytes.ok() || bytes.error().os_errno != ESPIPE) return bytes;
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> stream(std::fopen(path.c_str(), "rbe"),
                                                                std::fclose);
   if (!stream) return os_error(errno, fmt::format("cannot open {}", path.string()));
-  return read_spec_stream(stream.get());
+  return read_spec_stream(stream.get(), named);
 }
 
-Error unreadable(Error error, const std::string& file, std::string remedy) {
+Error unreadable(Error error, const std::string& file, std::string remedy, const NamedText& named) {
   if (error.kind == ErrorKind::not_found)
     return invalid(fmt::format("there is no file '{}'", file), std::move(remedy));
   if (error.os_errno == EISDIR)
-    return invalid(fmt::format("'{}' is a directory, not a workflow file", file),
+    return invalid(fmt::format("'{}' is a directory, not a {}", file, named.what),
                    std::move(remedy));
   error.kind = ErrorKind::invalid;
   return error;
 }
 
-Result<std::string> read_spec_stream(std::FILE* stream) {
+Result<std::string> read_spec_stream(std::FILE* stream, const NamedText& named) {
   std::string all;
   std::array<char, 65536> buffer{};
   while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), stream)) {
     all.append(buffer.data(), n);
-    if (all.size() > spec::kMaxSpecBytes) {
-      return invalid(fmt::format("a workflow file of more than {} MiB", spec::kMaxSpecBytes >> 20U),
-                     "write many similar jobs as one with parameters");
-    }
+    if (all.size() > spec::kMaxSpecBytes) return too_long(named);
   }
-  if (std::ferror(stream) != 0) return os_error(errno, "cannot read the workflow file");
+  if (std::ferror(stream) != 0)
+    return os_error(errno, fmt::format("cannot read the {}", named.what));
   return all;
 }
 

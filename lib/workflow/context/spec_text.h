@@ -27,12 +27,20 @@ namespace torc::workflow {
 [[nodiscard]] Result<std::string> read_value_file(const Context& context, const Path& directory,
                                                   const std::string& name);
 
+// What messages call a text that a user has named.
+struct NamedText {
+  std::string_view what = "workflow file";
+  std::string_view where_too_long = "write many similar jobs as one with parameters";
+};
+
 // Also of pipes and the like, which have no size and no positions. Error: not_found, or invalid for
 // what is longer than a workflow file may be.
-[[nodiscard]] Result<std::string> read_spec_text(const Context& context, const Path& path);
+[[nodiscard]] Result<std::string> read_spec_text(const Context& context, const Path& path,
+                                                 const NamedText& named = {});
 // What a user is told who has named the file: as invalid input. `remedy`: where there is none.
-[[nodiscard]] Error unreadable(Error error, const std::string& file, std::string remedy);
+[[nodiscard]] Error unreadable(Error error, const std::string& file, std::string remedy,
+                               const NamedText& named = {});
 // To its end.
-[[nodiscard]] Result<std::string> read_spec_stream(std::FILE* stream);
+[[nodiscard]] Result<std::string> read_spec_stream(std::FILE* stream, const NamedText& named = {});
 
 }  // namespace torc::workflow

@@ -12,6 +12,7 @@
 #include "lib/base/number.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
+#include "lib/base/text/table.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/retry_counts.h"
 #include "lib/claim/rules/learned_time.h"
@@ -407,7 +408,8 @@ Result<std::optional<JobId>> find_job(RecipeBook& book, const claim::Reader& rea
 }
 
 Error no_such_job(std::string_view name) {
-  return invalid(fmt::format("there is no job '{}'", name),
+  constexpr std::size_t kMostOfAName = 100;  // cells
+  return invalid(fmt::format("there is no job '{}'", shortened(printable(name), kMostOfAName)),
                  "`torc jobs --name REGEX` searches; #17 means job number 17");
 }
 
