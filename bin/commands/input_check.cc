@@ -56,7 +56,8 @@ Result<void> note_missing_inputs(const App& app, workflow::LoadedSpec& loaded) {
 }
 
 Result<void> require_inputs(const App& app, store::Store& store, const Path& directory,
-                            std::string_view begun, const std::string& again) {
+                            std::string_view begun, const std::string& again,
+                            const std::vector<claim::JobRange>* only) {
   bool is_over = false;
   bool may_be_fetched = false;
   TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
@@ -67,7 +68,7 @@ Result<void> require_inputs(const App& app, store::Store& store, const Path& dir
     return {};
   }));
   if (is_over) return {};
-  TORC_ASSIGN(const auto missing, workflow::missing_inputs(store, directory, kShown));
+  TORC_ASSIGN(const auto missing, workflow::missing_inputs(store, directory, kShown, only));
   if (missing.files == 0) return {};
   if (may_be_fetched) {
     say(app.err, "torc: warning: {}\n", show(missing));

@@ -10,6 +10,7 @@
 #include "bin/commands/job_words.h"
 #include "bin/locate.h"
 #include "lib/base/text/quote.h"
+#include "lib/base/text/table.h"
 #include "lib/base/text/text.h"
 #include "lib/claim/queries/job_scan.h"
 #include "lib/claim/queries/queries.h"
@@ -18,14 +19,6 @@
 
 namespace torc::cli {
 namespace {
-
-bool names_a_store(const App& app, const std::string& word) {
-  const Path path = app.directory / word;
-  std::error_code error;
-  if (path.extension() == ".torc" || std::filesystem::exists(path / "META", error)) return true;
-  // A script without an ending may as well be called as a job is.
-  return is_workflow_file(path) && (path.has_extension() || word.find('/') != std::string::npos);
-}
 
 Result<void> match_names(const claim::Reader& reader, const RE2& pattern, JobSet& found) {
   Result<void> readable;
@@ -60,21 +53,23 @@ Result<void> scan_entries(const claim::Reader& reader, const Visit& visit) {
 
 // Nobody is called so. What it may have meant.
 Error nobody(const std::string& word, const std::set<std::string>& stages) {
+  constexpr std::size_t kMostOfAName = 100;  // cells
+  const auto shown = [](std::string_view name) { return shortened(printable(name), kMostOfAName); };
   const std::string stage(stage_in(word).value_or(word));
   if (stage == word && stages.contains(word)) {
-    return Error{ErrorKind::invalid, fmt::format("there is no job '{}'", printable(word)),
+    return Error{ErrorKind::invalid, fmt::format("there is no job '{}'", shown(word)),
                  fmt::format("there are several: stage:{} means all of them, '{}_*' those whose "
                              "name begins so",
-                             printable(word), printable(word))};
+                             shown(word), shown(word))};
   }
   const std::string near = spec::nearest(stage, {stages.begin(), stages.end()});
   Error error = workflow::no_such_job(word);
-  if (stage != word) error.what = fmt::format("there is no stage '{}'", printable(stage));
-  if (expression_of_glob(word))
-    error.what = fmt::format("no job's name matches '{}'", printable(word));
-  if (!near.empty())
-    error.remedy = fmt::format("did you mean {}{}? {}", stage != word ? "stage:" : "",
-                               printable(near), error.remedy);
+  if (stage != word) error.what = fmt::format("there is no stage '{}'", shown(stage));
+  if (expression_of_glob(word)) error.what = fmt::format("no job's name matches '{}'", shown(word));
+  if (!near.empty()) {
+    error.remedy = fmt::format("did you mean {}{}? {}", stage != word ? "stage:" : "", shown(near),
+                               error.remedy);
+  }
   return error;
 }
 
@@ -165,6 +160,14 @@ std::vector<claim::JobState> states_of(const SelectOptions& o) {
     if (const auto state = claim::state_named(word)) states.push_back(*state);
   }
   return states;
+}
+
+bool names_a_store(const App& app, const std::string& word) {
+  const Path path = app.directory / word;
+  std::error_code error;
+  if (path.extension() == ".torc" || std::filesystem::exists(path / "META", error)) return true;
+  // A script without an ending may as well be called as a job is.
+  return is_workflow_file(path) && (path.has_extension() || word.find('/') != std::string::npos);
 }
 
 Result<StoreAndNames> locate_store_and_names(const App& app,

@@ -29,6 +29,9 @@ void add_state(Command& c, SelectOptions& o, const std::vector<claim::JobState>&
 
 [[nodiscard]] std::vector<claim::JobState> states_of(const SelectOptions& o);
 
+// Whether a store is there, or is meant by its ending or by its workflow file.
+[[nodiscard]] bool names_a_store(const App& app, const std::string& word);
+
 // The store and the names in "[STORE] NAME…": the first word is the store when a store is there, or
 // when it ends in .torc; else the store is found as for other commands.
 struct StoreAndNames {

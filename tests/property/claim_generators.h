@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -209,7 +210,18 @@ inline void offer_named(Offer& o) {
   }
 }
 
-inline Offer any_offer() {
+// Ascending, no two touch.
+inline std::shared_ptr<const std::vector<JobRange>> some_jobs(std::uint64_t jobs) {
+  std::vector<JobRange> ranges;
+  for (std::uint64_t at = 1 + below(jobs); at <= jobs; at += 2 + below(9)) {
+    const std::uint64_t n = 1 + below(std::min<std::uint64_t>(jobs - at + 1, 12));
+    ranges.push_back({JobId{at}, n});
+    at += n;
+  }
+  return std::make_shared<const std::vector<JobRange>>(std::move(ranges));
+}
+
+inline Offer any_offer(std::uint64_t jobs) {
   Offer o;
   o.total_cpus = static_cast<std::uint32_t>(4 + below(12));
   o.total_gpus = static_cast<std::uint32_t>(below(3));
@@ -227,6 +239,7 @@ inline Offer any_offer() {
   o.ignore_resources = one_in(5);
   o.max_jobs = below(10);
   o.prefetch = one_in(2) ? 0 : below(20);
+  if (one_in(4)) o.only = some_jobs(jobs);
   return o;
 }
 

@@ -41,6 +41,7 @@ struct ModelAnswer {
   bool took_spares = false;
   bool promoted = false;
   std::vector<ClaimToken> revoked;
+  std::optional<OpenJobs> open;
 };
 
 class ClaimModel {
@@ -1142,6 +1143,7 @@ class ClaimModel {
     std::uint64_t left = offer.max_jobs;
     for (std::uint64_t id : queue()) {
       if (left == 0) break;
+      if (!is_for(offer, id)) continue;
       const bool alone = is_suspected(job(id));
       if (alone && !has_suspects_only) continue;
       if (job(id).suspicion == Suspicion::prime && !idle) continue;
@@ -1181,7 +1183,7 @@ class ClaimModel {
     }
     for (std::uint64_t id : queue()) {
       if (left == 0) break;
-      if (is_suspected(job(id))) continue;
+      if (is_suspected(job(id)) || !is_for(offer, id)) continue;
       // What has a name is kept by nobody for later.
       if (!plan_.classes[jobs_[id].job_class].need.named.empty()) continue;
       // Nor what could have something else when there is room.
@@ -1196,6 +1198,20 @@ class ClaimModel {
       --left;
       give(id, 0, request, sequence, answer);
     }
+    if (offer.only == nullptr || !answer.grants.empty()) return;
+    answer.open.emplace();
+    for (std::uint64_t id = 1; id < jobs_.size(); ++id) {
+      if (!is_for(offer, id)) continue;
+      answer.open->ready += job(id).state == JobState::ready ? 1 : 0;
+      answer.open->delayed += job(id).state == JobState::delayed ? 1 : 0;
+      answer.open->at_work += is_live(job(id).state) ? 1 : 0;
+    }
+  }
+  [[nodiscard]] static bool is_for(const Offer& offer, std::uint64_t id) {
+    return offer.only == nullptr ||
+           std::any_of(offer.only->begin(), offer.only->end(), [&](const JobRange& r) {
+             return id >= raw(r.first) && id < raw(r.first) + r.count;
+           });
   }
 
   void give(std::uint64_t id, std::uint32_t alternative, const Exchange& request,

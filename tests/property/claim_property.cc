@@ -391,7 +391,7 @@ class World {
       e.spares.push_back(any_token(worker));
     if (!e.finishes.empty() && one_in(3))
       e.finishes.push_back(e.finishes[below(e.finishes.size())]);
-    if (!one_in(5)) e.offer = any_offer();
+    if (!one_in(5)) e.offer = any_offer(model_.jobs());
     return e;
   }
 
@@ -435,6 +435,12 @@ class World {
     RC_ASSERT(answer.took_spares == expected.took_spares);
     RC_ASSERT(answer.promoted == expected.promoted);
     RC_ASSERT(answer.revoked == expected.revoked);
+    RC_ASSERT(answer.open.has_value() == expected.open.has_value());
+    if (answer.open) {
+      RC_ASSERT(answer.open->ready == expected.open->ready);
+      RC_ASSERT(answer.open->delayed == expected.open->delayed);
+      RC_ASSERT(answer.open->at_work == expected.open->at_work);
+    }
     RC_ASSERT(answer.live_workers == model_.live_workers());
     RC_ASSERT(answer.workflow.jobs == model_.jobs());
   }

@@ -11,11 +11,14 @@
 
 #include "bin/commands/change/apply_file.h"
 #include "bin/commands/change/confirm.h"
+#include "bin/commands/change/reset_jobs.h"
 #include "bin/commands/commands.h"
 #include "bin/commands/input_check.h"
+#include "bin/commands/run/chosen.h"
 #include "bin/commands/run/failures.h"
 #include "bin/commands/run/progress.h"
 #include "bin/commands/run/run_store.h"
+#include "bin/commands/run/run_summary.h"
 #include "bin/commands/run/unrunnable.h"
 #include "bin/commands/run/working.h"
 #include "bin/commands/spec_report.h"
@@ -25,11 +28,9 @@
 #include "bin/locate.h"
 #include "bin/trust.h"
 #include "lib/base/dead_mount.h"
-#include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
-#include "lib/report/file_count.h"
 #include "lib/report/job_view.h"
 #include "lib/worker/loop/worker.h"
 #include "lib/worker/setup/worker_setup.h"
@@ -41,8 +42,10 @@ namespace torc::cli {
 namespace {
 
 struct RunOptions {
+  std::vector<std::string> words;  // [SPEC|STORE] NAME…
   std::string target;  // a spec or a store; empty: the store found as for other commands
-  std::string store;   // for a spec: where to make the store
+  ChoiceOptions choice;
+  std::string store;  // for a spec: where to make the store
   std::string engine = "auto";
   bool spec_flags = false;  // flags were given that only a spec can use
   bool json = false;
@@ -83,8 +86,13 @@ Result<void> refuse_what_was_added(const App& app, const store::Store& store,
                   workflow::shown_path(app, store.directory()))};
 }
 
-// Of a store as it is.
-Result<void> say_what_is_left(const App& app, store::Store& store) {
+// Of a store as it is, some jobs or all.
+Result<void> say_what_is_left(const App& app, store::Store& store, const ChosenJobs& chosen) {
+  if (chosen) {
+    TORC_ASSIGN(const auto counts, count_chosen(store, *chosen));
+    say(app.out, "{}{}\n", counts.all_completed() ? "nothing would run: " : "", show(counts));
+    return print_stages(app, store, chosen);
+  }
   claim::WorkflowState w;
   TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
     auto read = claim::read_workflow(reader);
@@ -107,7 +115,14 @@ Result<void> say_what_is_left(const App& app, store::Store& store) {
     say(app.out, "; {} failed, and stay so: `torc retry {} --failed`", show_count(bad),
         workflow::shown_path(app, store.directory()));
   say(app.out, "\n");
-  return {};
+  return print_stages(app, store, chosen);
+}
+
+// `-n`: of a store that is what its file says.
+Result<void> say_what_would_run(const App& app, const RunOptions& options, store::Store& store) {
+  TORC_TRY(force_jobs(app, store, options.choice, true, true, false));
+  TORC_ASSIGN(const ChosenJobs chosen, chosen_jobs(app, store, options.choice));
+  return say_what_is_left(app, store, chosen);
 }
 
 // The store becomes what the file says. A person is asked before anything that completed is done
@@ -130,7 +145,7 @@ Result<bool> follow_file(const App& app, const RunOptions& options, store::Store
     TORC_ASSIGN(const auto found, apply_file(app, store, loaded, terms, true));
     if (options.dry_run || found.redone() > 0) print_applied(app, found, true);
     if (options.dry_run) {
-      if (found.nothing()) TORC_TRY(say_what_is_left(app, store));
+      if (found.nothing()) TORC_TRY(say_what_would_run(app, options, store));
       return false;
     }
     if (found.redone() > 0 && !confirms_redoing(app, found.redone())) {
@@ -203,107 +218,18 @@ Result<std::unique_ptr<store::Store>> store_of_spec(const App& app, const RunOpt
   return store;
 }
 
-// More are not counted: a run has ended when its jobs have.
-constexpr std::uint64_t kMostFiles = 100'000;
-
-std::string show_files(const report::FileCount& files) {
-  if (!files.is_all) return fmt::format("more than {} files", show_count(files.files));
-  return files.files == 1 ? "1 file" : fmt::format("{} files", show_count(files.files));
-}
-
-// Nobody had anything to do, from the beginning.
-bool had_nothing_to_do(const worker::WorkerSummary& summary, bool was_over) {
-  return was_over && summary.end == worker::WorkerEnd::workflow_finished &&
-         summary.completed + summary.failed + summary.given_back == 0;
-}
-
-void print_json(const App& app, const worker::WorkerSummary& summary, const Path& store,
-                WallTime took, bool was_over) {
-  const claim::WorkflowState& w = summary.workflow;
-  const report::FileCount files = report::count_files(store, kMostFiles);
-  const nlohmann::ordered_json out = {
-      {"workflow", w.name},
-      {"store", store.string()},
-      {"end", words_of(summary.end).name},
-      {"interrupted_by", json_if(was_interrupted(summary), signal_name(summary.interrupted_by))},
-      {"jobs", w.jobs},
-      {"jobs_by_state", report::counts_json(w.counts)},
-      {"not_needed_jobs", w.unmet},
-      {"elapsed_seconds", json_seconds(took)},
-      {"files", files.files},
-      {"all_files_counted", files.is_all},
-      {"nothing_to_do", had_nothing_to_do(summary, was_over)},
-      {"first_failures", to_json(first_failures(app, store, summary.workflow))}};
-  say(app.out, "{}\n", report::json_text(out));
-}
-
-void print_summary(const App& app, const worker::WorkerSummary& summary, const Path& store,
-                   WallTime took, bool was_over, const std::string& again) {
-  const claim::WorkflowState& w = summary.workflow;
-  const std::uint64_t bad = report::failures(w);
-  const std::uint64_t canceled = w.of(JobState::canceled) - w.unmet;
-  const bool idle = had_nothing_to_do(summary, was_over);
-  say(app.out, "{}: {}{} of {}{} completed", printable(w.name), idle ? "nothing to do: " : "",
-      show_count(w.of(JobState::completed)), show_count(w.jobs), idle ? "" : " job(s)");
-  if (bad > 0) say(app.out, ", {} failed", show_count(bad));
-  if (canceled > 0) say(app.out, ", {} canceled", show_count(canceled));
-  if (w.unmet > 0) say(app.out, ", {} not needed", show_count(w.unmet));
-  if (const auto n = w.of(JobState::pending_failed); n > 0)
-    say(app.out, ", {} failed and to be decided", show_count(n));
-  if (const auto n = w.of(JobState::held); n > 0) say(app.out, ", {} held", show_count(n));
-  const auto tell = [&](std::uint64_t n, std::string_view what) {
-    if (n > 0) say(app.out, ", {} {}", show_count(n), what);
-  };
-  tell(w.of(JobState::ready), "ready");
-  tell(w.of(JobState::delayed), "to be tried again");
-  tell(w.of(JobState::claimed) + w.of(JobState::running), "with other workers");
-  const std::uint64_t blocked = w.jobs_over() ? w.of(JobState::blocked) : 0;
-  tell(w.of(JobState::blocked),
-       blocked > 0 && report::never_reached(w) ? "never reached" : "waiting");
-  const std::string shown = workflow::shown_path(app, store);
-  if (idle)
-    say(app.out, " in {}\n", shown);
-  else
-    say(app.out, " in {}; {} in {}\n", show_duration(took),
-        show_files(report::count_files(store, kMostFiles)), shown);
-  if (blocked > 0 && !report::never_reached(w))
-    say(app.out, "{} job(s) {}\n", show_count(blocked), report::show_blocked(w));
-  if (w.actions.failed > 0)
-    say(app.out, "{} action(s) failed; see: torc actions {}; torc actions {} --output NUMBER\n",
-        show_count(w.actions.failed), shown, shown);
-  if (const std::string left = report::show_left(w); !left.empty()) say(app.out, "{}\n", left);
-  if (w.of(JobState::held) > 0)
-    say(app.out, "held jobs run when they are released: torc release {} --all\n", shown);
-  if (summary.end == worker::WorkerEnd::time_up || summary.end == worker::WorkerEnd::idle) {
-    say(app.out, "it left because {}{}\n",
-        summary.end == worker::WorkerEnd::time_up ? "its time was up (--time-limit)"
-                                                  : "it had no job for so long (--idle-timeout)",
-        summary.given_back == 0
-            ? ""
-            : fmt::format("; {} job(s) that it had begun run again", summary.given_back));
-  }
-  if (was_interrupted(summary))
-    say(app.out, "interrupted by {}\n", signal_name(summary.interrupted_by));
-  if (w.halted()) {
-    say(app.out, "nothing more was started after {} failure(s): max_failures is {}\n",
-        show_count(report::failures(w)), show_count(w.max_failures));
-  }
-  print(app.out, first_failures(app, store, summary.workflow), shown, again);
-  if (summary.end == worker::WorkerEnd::nothing_fits && w.budget_holds) {
-    say(app.out, "the budget keeps {} ready job(s) from starting; see `torc status {}`\n",
-        show_count(w.of(JobState::ready)), shown);
-  } else if (summary.end == worker::WorkerEnd::nothing_fits && w.limits_hold) {
-    say(app.out,
-        "a limit keeps {} ready job(s) from starting; see `torc status {}`, and `torc set --limit` "
-        "to raise it\n",
-        show_count(w.of(JobState::ready)), shown);
-  } else if (summary.end == worker::WorkerEnd::nothing_fits) {
-    say(app.out, "{} ready job(s) cannot run on this worker; see `torc jobs {} --state ready`\n",
-        show_count(w.of(JobState::ready)), shown);
-    for (const std::string& line : summary.mismatches) say(app.out, "  {}\n", line);
-  } else if (!w.finished()) {
-    say(app.out, "go on with: torc run {}\n", shown);
-  }
+// Of chosen jobs, when their worker has left; nothing: all were to run, or it could not go on.
+Result<std::optional<ChosenCounts>> count_at_end(const App& app,
+                                                 const worker::WorkerSummary& summary,
+                                                 const Path& directory, const ChosenJobs& chosen) {
+  if (!chosen || summary.end == worker::WorkerEnd::broken ||
+      summary.end == worker::WorkerEnd::lease_lost)
+    return std::optional<ChosenCounts>();
+  TORC_ASSIGN(const auto store,
+              store::Store::open(app.world, directory, workflow::worker_tuning()));
+  TORC_ASSIGN(auto counts, count_chosen(*store, *chosen));
+  if (summary.workflow.finished()) store->forget_copy();
+  return std::optional(std::move(counts));
 }
 
 Result<bool> is_over(store::Store& store) {
@@ -336,7 +262,7 @@ Result<Exit> run(const App& app, const RunOptions& options, const std::string& a
     }
     TORC_ASSIGN(store, open_store(app, options.target));
     if (options.dry_run) {
-      TORC_TRY(say_what_is_left(app, *store));
+      TORC_TRY(say_what_would_run(app, options, *store));
       return Exit::ok;
     }
   } else {
@@ -351,14 +277,20 @@ Result<Exit> run(const App& app, const RunOptions& options, const std::string& a
     if (store == nullptr) return options.dry_run ? Exit::ok : Exit::unfinished;
   }
   const Path directory = store->directory();
+  const auto forced = force_jobs(app, *store, options.choice, options.yes, false,
+                                 options.json || options.worker.quiet);
+  if (!forced) return report_reset(app, forced.error());
+  if (!*forced) return Exit::unfinished;
+  TORC_ASSIGN(const ChosenJobs chosen, chosen_jobs(app, *store, options.choice));
   TORC_ASSIGN(auto settings, workflow::read_settings(*store));
   TORC_ASSIGN(const Path workdir, workdir_of(app, options.worker.workdir, settings, directory));
   TORC_ASSIGN(auto setup, worker::make_worker_setup(app, options.worker, directory,
                                                     worker::Place::laptop, settings.run));
   setup.directory = workdir;
+  setup.only = chosen;
   warn(app, setup);
   TORC_ASSIGN(const bool was_over, is_over(*store));
-  TORC_TRY(require_inputs(app, *store, workdir, "started", again));
+  TORC_TRY(require_inputs(app, *store, workdir, "started", again, chosen.get()));
   TORC_ASSIGN(const auto unrunnable, unrunnable_jobs(app, *store, setup));
   for (const std::string& line : unrunnable) say(app.err, "torc: warning: {}\n", line);
   TORC_TRY(note_unknown_bindings(app, *store, options.worker));
@@ -378,15 +310,19 @@ Result<Exit> run(const App& app, const RunOptions& options, const std::string& a
   progress.close();
   TORC_TRY(summary);
   const auto took = std::chrono::duration_cast<WallTime>(app.clock.boot_now() - begun);
+  TORC_ASSIGN(const auto counts, count_at_end(app, *summary, directory, chosen));
+  const RunEnd end{*summary, directory, took, was_over, counts, again};
   if (options.json) {
-    print_json(app, *summary, directory, took, was_over);
+    print_json(app, end);
   } else if (options.worker.quiet) {
     print(app.err, first_failures(app, directory, summary->workflow),
           workflow::shown_path(app, directory), again);
   } else {
-    print_summary(app, *summary, directory, took, was_over, again);
+    print_summary(app, end);
   }
   TORC_TRY(explain_broken(*summary, workdir, directory));
+  if (counts && !was_interrupted(*summary))
+    return counts->all_completed() ? Exit::ok : Exit::unfinished;
   return exit_of(*summary);
 }
 
@@ -401,7 +337,18 @@ Result<Exit> run_store(const App& app, const Path& store) {
 void add_run(Command& c) {
   auto& o = c.options<RunOptions>();
   c.about("Run a workflow on this machine, from a workflow file or a store");
-  c.argument("SPEC|STORE", o.target, "workflow file, or a store made by init");
+  c.argument(
+       "[SPEC|STORE] NAME", o.words,
+       "workflow file, or a store made by init; of its jobs only these and what they need: by "
+       "name, 'align_*', stage:align, @FILE or -")
+      .value("[SPEC|STORE] [NAME…]");
+  c.option("--until", o.choice.until, "run no further than this stage: its jobs and what they need")
+      .value("STAGE")
+      .one_at_a_time();
+  c.option("--force", o.choice.force,
+           "these jobs, and everything built on them, run again: by name, 'align_*', stage:align")
+      .value("NAME")
+      .one_at_a_time();
   c.option("--store", o.store, "for a workflow file: directory of the store").value("DIR");
   c.option("--engine", o.engine, "for a workflow file: as for init")
       .value("ENGINE")
@@ -414,6 +361,11 @@ void add_run(Command& c) {
   c.flag("--json", o.json, "print the summary as JSON, and nothing else");
   c.run([&c, &o](const App& app) {
     o.spec_flags = c.given("--store") || c.given("--engine");
+    o.choice.names = o.words;
+    if (!o.words.empty() && names_what_is_run(app, o.words.front())) {
+      o.target = o.words.front();
+      o.choice.names.erase(o.choice.names.begin());
+    }
     const std::string again =
         o.target.empty() ? "torc run" : fmt::format("torc run {}", shell_word(o.target));
     return under_watchdog(app, again, [&](const App& guarded) { return run(guarded, o, again); });

@@ -147,7 +147,8 @@ Exit exit_of(const claim::WorkflowState& workflow) {
 }
 
 bool was_interrupted(const worker::WorkerSummary& summary) {
-  return summary.interrupted_by != 0 && !summary.workflow.finished();
+  return summary.interrupted_by != 0 && !summary.workflow.finished() &&
+         summary.end != worker::WorkerEnd::chosen_over;
 }
 
 Exit exit_by_signal(int signal) {
@@ -179,14 +180,15 @@ Result<void> explain_broken(const worker::WorkerSummary& summary, const Path& di
 }
 
 const EndWords& words_of(worker::WorkerEnd end) {
-  static constexpr std::array<EndWords, 7> kWords = {
+  static constexpr std::array<EndWords, 8> kWords = {
       {{"workflow_finished", "the workflow is finished"},
        {"nothing_fits", "the jobs that are left do not fit this worker"},
        {"time_up", "its time is up"},
        {"idle", "idle for too long"},
        {"interrupted", "told to stop"},
        {"broken", "this node cannot run jobs"},
-       {"lease_lost", "its lease was lost"}}};
+       {"lease_lost", "its lease was lost"},
+       {"chosen_over", "the jobs that were asked for have ended"}}};
   return kWords.at(static_cast<std::size_t>(end));
 }
 

@@ -252,6 +252,27 @@ Result<void> scan_jobs(const Reader& reader, std::optional<JobState> state,
   return view.sound();
 }
 
+Result<void> scan_jobs_of(const Reader& reader, const std::vector<JobRange>& jobs,
+                          const std::function<bool(JobId, const Job&)>& visit) {
+  State state(reader);
+  for (const JobRange& range : jobs) {
+    const std::uint64_t end = raw(range.first) + range.count;
+    for (std::uint64_t at = raw(range.first); at < end && state.sound();) {
+      const Span* span = state.span_of(at);
+      if (span == nullptr) {
+        state.damaged(Key(Table::span, at));
+        break;
+      }
+      const std::uint64_t next = std::min(end, span->end());
+      Job unrecorded;
+      unrecorded.state = state.is_open(span->barrier) ? JobState::ready : JobState::blocked;
+      if (!visit_range(state, at, next, unrecorded, visit)) return state.sound();
+      at = next;
+    }
+  }
+  return state.sound();
+}
+
 std::vector<JobId> waits_for(const Reader& reader, JobId id, std::size_t limit) {
   State state(reader);
   std::vector<JobId> out;

@@ -8,6 +8,7 @@
 
 #include "lib/base/result.h"
 #include "lib/claim/rules/job.h"
+#include "lib/claim/rules/plan.h"
 #include "lib/claim/tables/transaction.h"
 
 namespace torc::claim {
@@ -19,6 +20,9 @@ namespace torc::claim {
 // records.
 Result<void> scan_jobs(const Reader& reader, std::optional<JobState> state,
                        const std::function<bool(JobId, const Job&)>& visit);
+// The same of some jobs, which there are, whatever their state.
+Result<void> scan_jobs_of(const Reader& reader, const std::vector<JobRange>& jobs,
+                          const std::function<bool(JobId, const Job&)>& visit);
 
 // The direct upstream jobs that a blocked job still waits for, in id order, at most `limit`.
 [[nodiscard]] std::vector<JobId> waits_for(const Reader& reader, JobId id, std::size_t limit);

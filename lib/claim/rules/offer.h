@@ -3,8 +3,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lib/base/clock.h"
 #include "lib/base/units.h"
@@ -41,6 +43,8 @@ struct Offer {
   // And up to this many more that will fit when capacity frees (prefetch), but where there are
   // other workers no more than a fair share: (jobs that are still ready) / (2 * live workers).
   std::uint64_t prefetch = 0;
+  // Of all jobs it takes these alone: ascending, no two touch. Null: all.
+  std::shared_ptr<const std::vector<JobRange>> only;
 };
 
 // What it has free, and what it has, of each kind that jobs share; of the others nothing.

@@ -65,6 +65,14 @@ struct Refused {
   WorkerEpoch holder{};  // who has the job now; 0: nobody
 };
 
+// Of the jobs that a worker takes alone (Offer::only), those that may yet run without a person's
+// doing: all others wait for one that failed, or is held.
+struct OpenJobs {
+  std::uint64_t ready = 0;
+  std::uint64_t delayed = 0;
+  std::uint64_t at_work = 0;  // claimed or running
+};
+
 struct Answer {
   std::vector<Grant> grants;  // in the order in which they should start
   std::vector<Refused> refused;
@@ -90,6 +98,8 @@ struct Answer {
   // What others plan by has changed (the node is free, or is not any more; it is kept; what they
   // are told of the gang): to be committed, also where nothing was granted.
   bool to_be_known = false;
+  // To an offer for which there was no job, where it was for some jobs only.
+  std::optional<OpenJobs> open;
 };
 
 }  // namespace torc::claim

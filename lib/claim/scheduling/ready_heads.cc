@@ -22,32 +22,65 @@ ReadyHeads::ReadyHeads(Transaction& tx, State& state, ReadyQueues& queues, Quota
                        WorkerEpoch worker, const Offer& offer, SortMethod sort, GangPlan* gangs)
     : tx_(tx),
       state_(state),
+      queues_(queues),
       quota_(quota),
       worker_(worker),
       offer_(offer),
       sort_(sort),
       gangs_(gangs),
-      ordered_(queues.ordered()) {
+      ordered_(queues.ordered() && offer.only == nullptr) {
   queues.store();
-  if (!ordered_) read_all();
+  if (offer.only != nullptr) {
+    read_chosen(*offer.only);
+  } else if (!ordered_) {
+    read_all();
+  }
   pass_ = heads_.begin();
 }
 
 void ReadyHeads::read_all() {
   each_ready_head(state_, [&](const ReadyRange& range) {
-    QueueHead at{range};
-    Head head;
-    if (concerns(at, head)) {
-      // What has been learned decides whether and when, and is promised to nobody.
-      Requirement need = head.first.job_class.need;
-      need.runtime = head.first.runtime;
-      at.size = size_of(need, sort_);
-      at.nodes = need.nodes;
-      head.listed = at;
-      heads_.emplace(at, std::move(head));
+    add_head(range);
+    return true;
+  });
+  all_read_ = true;
+}
+
+void ReadyHeads::add_head(const ReadyRange& range) {
+  QueueHead at{range};
+  Head head;
+  if (!concerns(at, head)) return;
+  // What has been learned decides whether and when, and is promised to nobody.
+  Requirement need = head.first.job_class.need;
+  need.runtime = head.first.runtime;
+  at.size = size_of(need, sort_);
+  at.nodes = need.nodes;
+  head.listed = at;
+  heads_.emplace(at, std::move(head));
+}
+
+void ReadyHeads::read_chosen(const std::vector<JobRange>& only) {
+  // More of one queue than can be taken are not looked at.
+  const std::uint64_t enough = offer_.max_jobs + std::min(offer_.prefetch, UINT64_MAX / 2);
+  std::vector<ReadyRange> found;
+  std::uint64_t of_this = 0;
+  const auto decode = [](const store::Entry& e) { return decode_ready(e.key, e.value); };
+  each_readable(state_, Key(Table::ready), decode, [&](const ReadyRange& range) {
+    if (!found.empty() && found.back().job_class != range.job_class) of_this = 0;
+    const auto ends_later = [](std::uint64_t first, const JobRange& r) {
+      return first < raw(r.first) + r.count;
+    };
+    auto at = std::upper_bound(only.begin(), only.end(), range.first, ends_later);
+    for (; at != only.end() && raw(at->first) < range.end() && of_this < enough; ++at) {
+      ReadyRange part = range;
+      part.first = std::max(range.first, raw(at->first));
+      part.count = std::min(range.end(), raw(at->first) + at->count) - part.first;
+      found.push_back(part);
+      of_this += part.count;
     }
     return true;
   });
+  for (const ReadyRange& part : found) add_head(part);
   all_read_ = true;
 }
 
@@ -207,6 +240,11 @@ void ReadyHeads::take_from(Heads::iterator at, std::uint64_t count) {
 }
 
 void ReadyHeads::advance(Heads::iterator at) {
+  if (offer_.only != nullptr) {
+    used_up_.push_back(at->first.range);
+    pass_ = heads_.erase(at);
+    return;
+  }
   const Key key = ready_key(at->first.range);
   const std::uint32_t job_class = at->first.range.job_class;
   tx_.erase(key);
@@ -226,6 +264,16 @@ void ReadyHeads::advance(Heads::iterator at) {
 }
 
 void ReadyHeads::write_back() {
+  if (offer_.only != nullptr) {
+    const auto withdraw = [&](const ReadyRange& range, std::uint64_t count) {
+      queues_.withdraw({range.job_class, range.priority, range.first}, count);
+    };
+    for (const ReadyRange& range : used_up_) withdraw(range, range.count);
+    for (const auto& [at, head] : heads_) {
+      if (head.taken > 0) withdraw(at.range, head.taken);
+    }
+    return;
+  }
   for (const auto& [at, head] : heads_) {
     QueueHead now = at;
     if (head.taken > 0) {

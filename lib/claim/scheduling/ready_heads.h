@@ -76,6 +76,8 @@ class ReadyHeads {
 
   void read_all();
   void read_more();
+  void read_chosen(const std::vector<JobRange>& only);
+  void add_head(const ReadyRange& range);
   // Whether jobs of the class could ever be for this worker.
   bool concerns(const QueueHead& at, Head& head);
   // Adds what else than its first alternative the class has; whether any could be for this worker.
@@ -91,12 +93,13 @@ class ReadyHeads {
 
   Transaction& tx_;
   State& state_;
+  ReadyQueues& queues_;
   Quota& quota_;
   WorkerEpoch worker_;
   const Offer& offer_;
   SortMethod sort_;
   GangPlan* gangs_;
-  bool ordered_;
+  bool ordered_;  // heads are the first of their queues, and are listed in their order
   bool looked_at_all_ = false;
   Heads heads_;           // that were read, but those that do not concern the worker
   Heads::iterator pass_;  // all before it were passed over
@@ -106,6 +109,7 @@ class ReadyHeads {
   std::optional<QueueHead> newest_;  // that was read
   std::size_t at_once_ = 4;          // heads that are read next
   std::vector<QueueHead> emptied_;   // listed heads of queues with nothing left
+  std::vector<ReadyRange> used_up_;  // of chosen jobs, heads that were taken whole
 };
 
 }  // namespace torc::claim

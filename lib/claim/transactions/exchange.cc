@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "lib/claim/queries/chosen_jobs.h"
 #include "lib/claim/queries/gangs.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/workers.h"
@@ -213,7 +214,7 @@ class Session {
 
   void claim_for(const Offer& offer, SortMethod sort) {
     std::optional<GangPlan> gangs;
-    if (has_gangs_ && lease_.node) {
+    if (has_gangs_ && lease_.node && offer.only == nullptr) {
       list();
       const GangPlan::Asker asker{request_.worker, request_.now, lease_.node->group,
                                   lease_.node->free_at == NodePlace::kOffered};
@@ -249,6 +250,8 @@ class Session {
       if (gangs->settle(heads.looked_at_all())) answer_.to_be_known = true;
     }
     heads.write_back();
+    if (offer.only != nullptr && answer_.grants.empty())
+      answer_.open = open_jobs(ledger_.state(), *offer.only);
   }
 
   // How alone a job would be on this worker, by what the store knows that it has: a job that it

@@ -28,6 +28,7 @@ Terms terms_of(const Registration& registration, const WorkerSetup& setup,
   t.labels = setup.labels;
   t.also_unlabelled = setup.also_unlabelled;
   t.any_scheduler = setup.any_scheduler;
+  t.only = setup.only;
   t.begun = begun;
   if (setup.ends_at)
     t.ends_at = clock.boot_now() + std::max<nanoseconds>(*setup.ends_at - clock.wall_now(), 0ns);

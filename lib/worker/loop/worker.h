@@ -65,6 +65,8 @@ struct WorkerSetup {
   Path output_dir;
   std::uint64_t starters = 1;  // workers that are started together with this one, itself included
   bool any_scheduler = false;  // `torc run`: serves jobs of every scheduler and label
+  // `torc run … NAME`: it takes these alone, and leaves when they have ended. Null: all.
+  std::shared_ptr<const std::vector<claim::JobRange>> only;
   // As what it enters the node ledger, but for its processes and store; none: it minds nobody.
   std::optional<exec::NodeMember> node;
   exec::NodePlace node_place;            // where the ledger may be

@@ -76,13 +76,28 @@ bool may_be_part(const State& w) {
   return most == 0 || w.could_be_part->lacks <= most - std::min(most, w.nodes_seen);
 }
 
-void check_done(const Step& s, const claim::WorkflowState& workflow) {
+// The jobs that it takes alone are over for it, whatever is left of the workflow.
+void check_chosen(const Step& s, const claim::OpenJobs& open,
+                  const claim::WorkflowState& workflow) {
+  if (s.w.terms.stays) return;
+  if (open.ready + open.delayed + open.at_work == 0) return finish(s, WorkerEnd::chosen_over);
+  // What others have of the workflow may hold what these need.
+  const bool others = open.at_work + open.delayed + workflow.of(claim::JobState::claimed) +
+                          workflow.of(claim::JobState::running) + workflow.ending >
+                      0;
+  if (!others && !s.w.terms.idle_timeout && !s.w.share.is_limited())
+    finish(s, WorkerEnd::nothing_fits);
+}
+
+void check_done(const Step& s, const claim::Answer& answer) {
   State& w = s.w;
+  const claim::WorkflowState& workflow = answer.workflow;
   if (!w.is_quiet() || !w.queue.empty() || w.has_reports() || w.gang) return;
   if (!workflow.jobs_over()) {
     w.finished_since.reset();
     w.actions.workflow_over = false;
   }
+  if (answer.open && !workflow.jobs_over()) return check_chosen(s, *answer.open, workflow);
   tell_whom_it_awaits(s, workflow);
   if (w.terms.stays) {
     if (workflow.jobs_over() && !awaits_actions(s, workflow) && !w.finished_since) {
@@ -120,7 +135,7 @@ void take_nothing(const Step& s, const claim::Answer& answer) {
     talk.next_poll = std::min(talk.next_poll, s.now + *answer.next_due + nanoseconds(share));
   }
   if (const auto bell = talk.bells.due()) talk.next_poll = std::min(talk.next_poll, *bell);
-  check_done(s, answer.workflow);
+  check_done(s, answer);
 }
 
 }  // namespace

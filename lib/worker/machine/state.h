@@ -45,6 +45,7 @@ struct Terms {
   std::string labels;  // as lib/base/labels.h writes them
   bool also_unlabelled = true;
   bool any_scheduler = false;
+  std::shared_ptr<const std::vector<claim::JobRange>> only;  // claim::Offer::only
   BootTime begun{};
   // End of its time on the boot clock: a wall clock that is set meanwhile moves nothing.
   std::optional<BootTime> ends_at;

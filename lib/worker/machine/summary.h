@@ -18,7 +18,8 @@ enum class WorkerEnd : std::uint8_t {
   idle,          // its idle timeout, or nothing of its allocation was used for long
   interrupted,   // by a signal
   broken,        // this node's directories cannot be used
-  lease_lost     // others took its jobs over
+  lease_lost,    // others took its jobs over
+  chosen_over    // of the jobs that it takes alone none may yet run
 };
 
 struct WorkerSummary {

@@ -102,6 +102,7 @@ claim::Offer offer_of(const State& w, BootTime now) {
   o.labels = terms.labels;
   o.also_unlabelled = terms.also_unlabelled;
   o.any_binding = terms.any_scheduler;
+  o.only = terms.only;
   if (terms.ends_at) {
     // Jobs get their termination signal before the end, so that much is not for them.
     const auto left =

@@ -192,7 +192,23 @@ std::vector<claim::JobRange> jobs_over(claim::State& state, const claim::Templat
   return over;
 }
 
-Result<void> add_stored(const claim::Reader& reader, InputSearch& search) {
+// Adds the jobs of the template that are not among `only`. Both ascend.
+void leave_out_others(const claim::Template& t, const std::vector<claim::JobRange>& only,
+                      std::vector<claim::JobRange>& over) {
+  const std::uint64_t end = raw(t.first) + t.count;
+  std::uint64_t next = raw(t.first);
+  for (const claim::JobRange& range : only) {
+    const std::uint64_t first = std::clamp(raw(range.first), next, std::max(next, end));
+    if (first > next) over.push_back({JobId{next}, first - next});
+    next = std::max(next, raw(range.first) + range.count);
+    if (next >= end) break;
+  }
+  if (next < end) over.push_back({JobId{next}, end - next});
+  std::ranges::sort(over, {}, &claim::JobRange::first);
+}
+
+Result<void> add_stored(const claim::Reader& reader, InputSearch& search,
+                        const std::vector<claim::JobRange>* only) {
   claim::State state(reader);
   Result<void> read;
   TORC_TRY(claim::scan_templates(reader, [&](const claim::Template& t) {
@@ -202,6 +218,7 @@ Result<void> add_stored(const claim::Reader& reader, InputSearch& search) {
       return false;
     }
     auto over = recipe->takes_files() ? jobs_over(state, t) : std::vector<claim::JobRange>();
+    if (only != nullptr && recipe->takes_files()) leave_out_others(t, *only, over);
     search.add(t.first, *std::move(recipe), std::move(over));
     return true;
   }));
@@ -210,11 +227,12 @@ Result<void> add_stored(const claim::Reader& reader, InputSearch& search) {
 
 }  // namespace
 
-Result<MissingInputs> missing_inputs(store::Store& store, const Path& directory, std::size_t most) {
+Result<MissingInputs> missing_inputs(store::Store& store, const Path& directory, std::size_t most,
+                                     const std::vector<claim::JobRange>* only) {
   std::optional<InputSearch> search;
   TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
     search.emplace(directory);
-    return add_stored(reader, *search);
+    return add_stored(reader, *search, only);
   }));
   return search->find(most);
 }

@@ -1,0 +1,204 @@
+#include "bin/commands/run/chosen.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <system_error>
+#include <utility>
+
+#include "bin/commands/change/confirm.h"
+#include "bin/commands/change/reset_jobs.h"
+#include "bin/commands/job_words.h"
+#include "bin/commands/selection.h"
+#include "bin/locate.h"
+#include "bin/tables.h"
+#include "lib/base/quantities.h"
+#include "lib/base/text/quote.h"
+#include "lib/claim/queries/chosen_jobs.h"
+#include "lib/claim/queries/job_scan.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/report/job_view.h"
+#include "lib/workflow/context/spec_text.h"
+#include "lib/workflow/plan/workflow_plan.h"
+
+namespace torc::cli {
+namespace {
+
+using claim::JobState;
+
+// The jobs of a template that are among these.
+std::vector<claim::JobRange> among(const ChosenJobs& jobs, const claim::Template& t) {
+  if (!jobs) return {{t.first, t.count}};
+  std::vector<claim::JobRange> some;
+  const std::uint64_t end = raw(t.first) + t.count;
+  auto at = std::upper_bound(
+      jobs->begin(), jobs->end(), raw(t.first),
+      [](std::uint64_t id, const claim::JobRange& r) { return id < raw(r.first) + r.count; });
+  for (; at != jobs->end() && raw(at->first) < end; ++at) {
+    const std::uint64_t first = std::max(raw(at->first), raw(t.first));
+    some.push_back({JobId{first}, std::min(end, raw(at->first) + at->count) - first});
+  }
+  return some;
+}
+
+struct Stage {
+  std::string name;
+  claim::Counts counts{};
+  [[nodiscard]] std::uint64_t of(JobState s) const { return counts[static_cast<std::size_t>(s)]; }
+  [[nodiscard]] std::uint64_t jobs() const {
+    return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+  }
+  [[nodiscard]] std::uint64_t to_run() const {
+    return of(JobState::ready) + of(JobState::delayed) + of(JobState::blocked);
+  }
+};
+
+Result<void> read_stages(const claim::Reader& reader, const ChosenJobs& jobs,
+                         std::vector<Stage>& stages) {
+  Result<void> readable;
+  TORC_TRY(claim::scan_templates(reader, [&](const claim::Template& t) {
+    const auto some = among(jobs, t);
+    if (some.empty()) return true;
+    const auto recipe = workflow::recipe_of(t);
+    const auto counts = claim::count_jobs(reader, some);
+    readable = !recipe ? Result<void>(recipe.error())
+                       : (!counts ? Result<void>(counts.error()) : Result<void>());
+    if (readable) stages.push_back({recipe->entry_name(), *counts});
+    return readable.ok();
+  }));
+  return readable;
+}
+
+}  // namespace
+
+bool names_what_is_run(const App& app, const std::string& word) {
+  if (workflow::is_stdin(word) || names_a_store(app, word)) return true;
+  const Path path = app.directory / word;
+  std::error_code error;
+  const auto kind = std::filesystem::status(path, error).type();
+  // Of what does not answer nobody knows that it is none.
+  if (kind == std::filesystem::file_type::none || kind == std::filesystem::file_type::unknown)
+    return true;
+  const bool is_there = kind != std::filesystem::file_type::not_found;
+  if (is_there && kind != std::filesystem::file_type::directory) return true;
+  return !locate_store(app, "").ok();
+}
+
+Result<ChosenJobs> chosen_jobs(const App& app, store::Store& store, const ChoiceOptions& options) {
+  if (!options.chooses()) return ChosenJobs();
+  TORC_ASSIGN(const auto names, job_words(app, options.names));
+  std::vector<claim::JobRange> all;
+  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    Selection selection;
+    selection.names = names;
+    workflow::RecipeBook book;
+    for (const std::string& word : options.until) {
+      TORC_ASSIGN(const auto job, workflow::find_job(book, reader, word));
+      const bool is_stage = !job && !stage_in(word) && !expression_of_glob(word);
+      selection.names.push_back(is_stage ? "stage:" + word : word);
+    }
+    TORC_ASSIGN(const auto jobs, select_jobs(reader, selection));
+    TORC_ASSIGN(all, claim::with_upstreams(reader, jobs));
+    return {};
+  }));
+  return std::make_shared<const std::vector<claim::JobRange>>(std::move(all));
+}
+
+Result<bool> force_jobs(const App& app, store::Store& store, const ChoiceOptions& options, bool yes,
+                        bool dry_run, bool silent) {
+  if (options.force.empty()) return true;
+  ResetOptions reset;
+  reset.yes = yes || silent || !can_ask(app);  // who says --force has said it
+  Selection selection;
+  TORC_ASSIGN(selection.names, job_words(app, options.force));
+  const auto completed = [](const ChangeReport& report) {
+    return report.change.changed[static_cast<std::size_t>(JobState::completed)];
+  };
+  if (dry_run || !reset.yes) {
+    ResetOptions planned = reset;
+    planned.dry_run = true;
+    TORC_ASSIGN(const auto plan, reset_jobs(app, store, selection, planned));
+    if (dry_run || completed(plan) > 0)
+      print_change(app, plan, "would run again:", true, store.directory());
+    if (dry_run) return true;
+    if (completed(plan) > 0 && !confirms_redoing(app, completed(plan))) {
+      say(app.err, "torc: nothing was changed and nothing was run; --yes does not ask\n");
+      return false;
+    }
+    reset.yes = true;
+  }
+  TORC_ASSIGN(const auto done, reset_jobs(app, store, selection, reset));
+  if (!silent) print_change(app, done, "to run again:", false, store.directory());
+  return true;
+}
+
+std::uint64_t ChosenCounts::jobs() const {
+  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+}
+
+Result<ChosenCounts> count_chosen(store::Store& store, const std::vector<claim::JobRange>& jobs) {
+  ChosenCounts found;
+  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    found = {};
+    return claim::scan_jobs_of(reader, jobs, [&](JobId, const claim::Job& job) {
+      ++found.counts[static_cast<std::size_t>(job.state)];
+      if (job.state == JobState::canceled && job.outcome.cause == claim::EndCause::unmet)
+        ++found.unmet;
+      return true;
+    });
+  }));
+  return found;
+}
+
+nlohmann::ordered_json to_json(const ChosenCounts& counts) {
+  return {{"jobs", counts.jobs()},
+          {"jobs_by_state", report::counts_json(counts.counts)},
+          {"not_needed_jobs", counts.unmet}};
+}
+
+std::string show(const ChosenCounts& counts) {
+  std::string text =
+      fmt::format("{} of {} job(s) that were asked for completed",
+                  show_count(counts.of(JobState::completed)), show_count(counts.jobs()));
+  const auto tell = [&](std::uint64_t jobs, std::string_view what) {
+    if (jobs > 0) text += fmt::format(", {} {}", show_count(jobs), what);
+  };
+  tell(counts.of(JobState::failed) + counts.of(JobState::terminated), "failed");
+  tell(counts.of(JobState::canceled) - counts.unmet, "canceled");
+  tell(counts.unmet, "not needed");
+  tell(counts.of(JobState::pending_failed), "failed and to be decided");
+  tell(counts.of(JobState::held), "held");
+  tell(counts.of(JobState::ready) + counts.of(JobState::delayed), "left to run");
+  tell(counts.of(JobState::claimed) + counts.of(JobState::running), "with other workers");
+  tell(counts.of(JobState::blocked), "waiting");
+  return text;
+}
+
+Result<void> print_stages(const App& app, store::Store& store, const ChosenJobs& jobs) {
+  constexpr std::size_t kMostStages = 40;
+  std::vector<Stage> stages;
+  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) {
+    stages.clear();
+    return read_stages(reader, jobs, stages);
+  }));
+  std::erase_if(stages, [](const Stage& stage) { return stage.to_run() == 0; });
+  if (stages.empty()) return {};
+  Table table({{"stage", Align::left, Shorten::yes},
+               {"would run", Align::right},
+               {"of", Align::right},
+               {"ready now", Align::right}});
+  for (const Stage& stage : stages) {
+    if (table.rows() == kMostStages) break;
+    table.add({printable(stage.name), show_count(stage.to_run()), show_count(stage.jobs()),
+               show_count(stage.of(JobState::ready))});
+  }
+  say_table(app, table);
+  if (stages.size() > kMostStages)
+    say(app.out, "and {} more stages\n", show_count(stages.size() - kMostStages));
+  return {};
+}
+
+}  // namespace torc::cli
