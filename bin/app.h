@@ -18,9 +18,10 @@ namespace torc::cli {
 // What scripts can trust; documented in `torc --help` and docs/user/commands.md.
 enum class Exit : int {
   ok = 0,          // all jobs completed; the command did what was asked
-  unfinished = 1,  // some job failed or was never reached
+  failed = 1,      // some job failed or was never reached; or what was asked for is left undone
   usage = 2,       // wrong flags, or a spec with errors, or what Slurm refuses
-  store = 3        // the store cannot be used: not found, damaged, no space, no permission, …
+  unfinished = 3,  // no job failed, but some may yet run
+  store = 4        // the store cannot be used: not found, damaged, no space, no permission, …
   // Above 128: see exit_by_signal().
 };
 

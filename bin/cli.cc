@@ -23,9 +23,10 @@ It may be a workflow file too: the store that `torc run FILE` uses.
 )";
 
 constexpr const char* kExitCodes = R"(
-Exit codes: 0 all jobs completed (or the command did what was asked); 1 some job failed, was never reached or is not over;
-2 wrong flags, a spec with errors, or what the batch system refuses; 3 the store cannot be used;
-128 and its number: told to leave by a signal before it was done (130 Ctrl-C, 143 SIGTERM, 129 SIGHUP).)";
+Exit codes: 0 all jobs completed (or the command did what was asked); 1 some job failed or was never reached;
+2 wrong flags, a spec with errors, or what the batch system refuses; 3 no job failed, but the workflow is not finished;
+4 the store cannot be used; 128 and its number: told to leave by a signal before it was done
+(130 Ctrl-C, 143 SIGTERM, 129 SIGHUP).)";
 
 // Only where no command is named.
 constexpr const char* kFirstSteps = R"(

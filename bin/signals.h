@@ -6,7 +6,7 @@ namespace torc::cli {
 
 // LMDB trusts what it reads and this process maps files that others may shorten, so reading a
 // damaged store can be SIGSEGV, SIGBUS, SIGFPE, or an assertion's SIGABRT. From now on such an end
-// is told as what it most likely is, and is exit code 3; as long as no store was opened it stays
+// is told as what it most likely is, and is exit code 4; as long as no store was opened it stays
 // what it is. Not where a sanitizer explains them better.
 void explain_crashes();
 // In the process below a watchdog, which has to see that it died: explains, and dies.

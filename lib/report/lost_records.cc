@@ -28,6 +28,7 @@ constexpr Kind kKinds[] = {
     {Table::idle, "the list of idle workers"},
     {Table::inquiry, "what Slurm said"},
     {Table::job, "jobs"},
+    {Table::past_attempt, "attempts before the newest ones"},
     {Table::tally, "the counters of jobs"},
     {Table::limit, "limits"},
     {Table::signature, "file fingerprints"},

@@ -67,7 +67,7 @@ TEST_F(Adopt, a_renamed_machine_opens_its_own_store_and_another_of_its_name_does
                         std::filesystem::copy_options::recursive);
   for (const char* command : {"status", "verify", "compact", "run"}) {
     const Ended refused = run(by(namesake, {command, "copy.torc"}));
-    EXPECT_EQ(refused.exit_code, 3) << refused;
+    EXPECT_EQ(refused.exit_code, 4) << refused;
     EXPECT_SAYS(refused, "another machine");
     EXPECT_SAYS(refused, "torc adopt");
   }
@@ -82,7 +82,7 @@ TEST_F(Adopt, who_adopts_a_store_on_which_nobody_works_has_it) {
   EXPECT_EQ(again.exit_code, 0) << again;
   EXPECT_SAYS(again, "nothing was changed");
   const Ended before = run(by(one_, {"status", "wf.torc"}));
-  EXPECT_EQ(before.exit_code, 3) << before;
+  EXPECT_EQ(before.exit_code, 4) << before;
   EXPECT_SAYS(before, "belongs to machine two");
 }
 
@@ -93,14 +93,14 @@ TEST_F(Adopt, is_refused_beside_a_live_worker_and_waits_for_the_lease_of_a_dead_
     Process worker(by(one_, {"run", "wf.torc", "--lease-ttl", "10s"}));
     ASSERT_TRUE(wait_for_line(record, "started", worker)) << worker.err();
     const Ended beside = run(by(two_, {"adopt", "--wait", "wf.torc"}));
-    EXPECT_EQ(beside.exit_code, 3) << beside;
+    EXPECT_EQ(beside.exit_code, 4) << beside;
     EXPECT_SAYS(beside, "open in another process");
     worker.kill(SIGKILL);
     (void)worker.wait();
   }
   // Nothing on the other machine shows that it has ended.
   const Ended early = run(by(two_, {"adopt", "wf.torc"}));
-  EXPECT_EQ(early.exit_code, 3) << early;
+  EXPECT_EQ(early.exit_code, 4) << early;
   EXPECT_SAYS(early, "on one");
   EXPECT_SAYS(early, "not before");
   EXPECT_SAYS(early, "torc adopt --wait");

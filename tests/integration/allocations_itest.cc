@@ -276,7 +276,7 @@ TEST_F(FakeSlurm, a_store_for_one_host_gets_no_allocations) {
   for (const Words& words : {Words{"submit", "wf.torc"}, Words{"schedule-nodes", "wf.torc"},
                              Words{"allocations", "tick", "wf.torc"}}) {
     const Ended ended = torc(words);
-    EXPECT_EQ(ended.exit_code, 3) << ended;
+    EXPECT_EQ(ended.exit_code, 4) << ended;
     EXPECT_TRUE(ended.says("is a store for one host")) << ended;
     EXPECT_TRUE(ended.says("torc backup wf.torc NEW --engine journal")) << ended;
   }

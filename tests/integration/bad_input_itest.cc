@@ -221,7 +221,7 @@ class BadStore : public testing::Test {
   }
   [[nodiscard]] Path store() const { return here_.path() / "wf.torc"; }
 
-  // Every command that opens a store refuses it with code 3 and these words, and changes nothing in
+  // Every command that opens a store refuses it with code 4 and these words, and changes nothing in
   // it.
   void expect_refused(const std::vector<std::string>& words,
                       const std::string& name = "wf.torc") const {
@@ -231,7 +231,7 @@ class BadStore : public testing::Test {
     for (const std::string command : {"status", "jobs", "worker", "run", "verify"}) {
       SCOPED_TRACE(command);
       const Ended ended = here_.run({command, name});
-      EXPECT_EQ(ended.exit_code, 3) << ended;
+      EXPECT_EQ(ended.exit_code, 4) << ended;
       EXPECT_TRUE(ended.out.empty()) << ended;
       EXPECT_SAYS(ended, "torc: error: ");
       for (const std::string& word : words) EXPECT_SAYS(ended, word);
@@ -304,7 +304,7 @@ TEST_F(BadStore, with_a_damaged_commit_is_refused_by_the_name_of_the_file) {
   for (const std::string command : {"verify", "status"}) {
     launch.argv[1] = command;
     const Ended ended = run(launch);
-    EXPECT_EQ(ended.exit_code, 3) << ended;
+    EXPECT_EQ(ended.exit_code, 4) << ended;
     EXPECT_SAYS(ended, victim.string());
   }
 }
@@ -317,7 +317,7 @@ TEST_F(BadStore, init_on_an_existing_store_refuses_and_changes_nothing) {
     const auto before = contents(store());
     here_.write("wf.yaml", std::string(kGood) + "  - {name: third, command: \"true\"}\n");
     const Ended again = here_.run({"init", "wf.yaml", "--engine", engine});
-    EXPECT_EQ(again.exit_code, 3) << again;
+    EXPECT_EQ(again.exit_code, 4) << again;
     EXPECT_SAYS(again, "exists");
     EXPECT_SAYS(again, "--force");
     EXPECT_EQ(contents(store()), before);
@@ -336,10 +336,10 @@ TEST_F(BadStore, init_on_an_existing_store_refuses_and_changes_nothing) {
 
 TEST_F(BadStore, init_refuses_to_replace_anything_else) {
   here_.write("wf.torc/precious", "data\n");
-  EXPECT_EQ(here_.run({"init", "wf.yaml"}).exit_code, 3);
+  EXPECT_EQ(here_.run({"init", "wf.yaml"}).exit_code, 4);
   EXPECT_EQ(read_text(store() / "precious"), "data\n");
   here_.write("file", "data\n");
-  EXPECT_EQ(here_.run({"init", "wf.yaml", "--store", "file"}).exit_code, 3);
+  EXPECT_EQ(here_.run({"init", "wf.yaml", "--store", "file"}).exit_code, 4);
   EXPECT_EQ(read_text(here_.path() / "file"), "data\n");
 }
 
@@ -382,7 +382,7 @@ TEST_F(NoPermission, to_write_here_is_told_by_init) {
   fs::permissions(here_.path(), fs::perms(0555));
   const Ended ended = run_restricted({"init", "wf.yaml"});
   fs::permissions(here_.path(), fs::perms(0755));
-  EXPECT_EQ(ended.exit_code, 3) << ended;
+  EXPECT_EQ(ended.exit_code, 4) << ended;
   EXPECT_SAYS(ended, "Permission denied");
   EXPECT_SAYS(ended, here_.path().string());
   EXPECT_FALSE(fs::exists(store()));
@@ -393,7 +393,7 @@ TEST_F(NoPermission, to_read_a_store_is_told) {
   set_modes(store(), 0000, 0000);
   const Ended ended = run_restricted({"status", "wf.torc"});
   set_modes(store(), 0755, 0644);
-  EXPECT_EQ(ended.exit_code, 3) << ended;
+  EXPECT_EQ(ended.exit_code, 4) << ended;
   EXPECT_SAYS(ended, "Permission denied");
   EXPECT_SAYS(ended, "wf.torc");
 }
@@ -406,7 +406,7 @@ TEST_F(NoPermission, to_write_a_store_is_told_by_a_worker_and_harms_nothing) {
     set_modes(store(), 0555, 0444);
     const Ended ended = run_restricted({"worker", "wf.torc"});
     set_modes(store(), 0755, 0644);
-    EXPECT_EQ(ended.exit_code, 3) << ended;
+    EXPECT_EQ(ended.exit_code, 4) << ended;
     EXPECT_SAYS(ended, "Permission denied");
     EXPECT_SAYS(ended, "wf.torc");
     EXPECT_EQ(contents(store()), before);

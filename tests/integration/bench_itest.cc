@@ -40,7 +40,7 @@ TEST(Bench, that_is_interrupted_leaves_nothing_behind) {
                          [&] { return process->err().find("appending") != std::string::npos; }));
   process->kill(SIGINT);
   const Ended ended = process->wait();
-  EXPECT_EQ(ended.exit_code, 3) << ended;
+  EXPECT_EQ(ended.exit_code, 4) << ended;
   EXPECT_TRUE(std::filesystem::is_empty(here.path() / "place"));
 }
 
@@ -62,7 +62,7 @@ jobs:
       EXPECT_EQ(under.exit_code, 0) << under;
       EXPECT_EQ(json::parse(under.out, nullptr, false).value("registered_workers", 0), 1) << under;
     } else {
-      EXPECT_EQ(under.exit_code, 3) << under;
+      EXPECT_EQ(under.exit_code, 4) << under;
       EXPECT_TRUE(under.says("registered as alive")) << under;
     }
     gate.open_gate(1);

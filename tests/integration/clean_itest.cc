@@ -202,7 +202,7 @@ TEST_F(Clean, of_a_store_that_cannot_be_read_removes_nothing) {
     if (entry.path().filename().string().starts_with("state-")) fs::remove_all(entry.path());
   }
   const Ended ended = here_.run({"clean", "wf.torc", "--completed"});
-  EXPECT_EQ(ended.exit_code, 3) << ended;
+  EXPECT_EQ(ended.exit_code, 4) << ended;
   EXPECT_EQ(attempts().size(), 7U);
 }
 

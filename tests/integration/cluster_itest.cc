@@ -93,7 +93,7 @@ TEST_F(ClusterProfile, may_come_by_a_pipe) {
 
 TEST_F(ClusterProfile, is_needed_where_there_is_no_slurm) {
   const Ended asked = torc({"cluster", "show"});
-  EXPECT_EQ(asked.exit_code, 3) << asked;
+  EXPECT_EQ(asked.exit_code, 4) << asked;
   EXPECT_TRUE(asked.says("there is no Slurm here")) << asked;
   EXPECT_TRUE(asked.says("--profile FILE")) << asked;
 }
@@ -167,7 +167,7 @@ TEST_F(KeptCluster, tells_its_age_where_slurm_does_not_answer) {
   EXPECT_TRUE(shown.says("Unable to contact controller")) << shown;
   EXPECT_TRUE(shown.out.find("all *") != std::string::npos) << shown;
   const Ended fresh = torc({"cluster", "show", "--refresh"});
-  EXPECT_EQ(fresh.exit_code, 3) << fresh;
+  EXPECT_EQ(fresh.exit_code, 4) << fresh;
   EXPECT_EQ(fresh.out, "") << fresh;
 }
 
@@ -176,7 +176,7 @@ TEST_F(KeptCluster, that_others_may_write_is_told_and_not_used) {
   std::filesystem::permissions(kept(), std::filesystem::perms(0666));
   no_slurm();
   const Ended shown = torc({"cluster", "show"});
-  EXPECT_EQ(shown.exit_code, 3) << shown;
+  EXPECT_EQ(shown.exit_code, 4) << shown;
   EXPECT_TRUE(shown.says("may have been written by others than you")) << shown;
 }
 
@@ -184,7 +184,7 @@ TEST_F(KeptCluster, of_another_cluster_is_not_used) {
   ASSERT_EQ(torc({"cluster", "show"}).exit_code, 0);
   here_.write("slurm.conf", "ClusterName=beta\n");
   no_slurm();
-  EXPECT_EQ(torc({"cluster", "show"}).exit_code, 3);
+  EXPECT_EQ(torc({"cluster", "show"}).exit_code, 4);
 }
 
 class ClusterOfTheLab : public SlurmTest {

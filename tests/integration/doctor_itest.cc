@@ -58,14 +58,14 @@ TEST_F(Doctor, takes_a_store_for_a_directory) {
 
 TEST_F(Doctor, refuses_a_directory_in_which_nothing_can_be_made) {
   const Ended absent = here_.run({"doctor", "nowhere"});
-  EXPECT_EQ(absent.exit_code, 3) << absent;
+  EXPECT_EQ(absent.exit_code, 4) << absent;
   EXPECT_TRUE(absent.says("name a directory that is there")) << absent;
   if (geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
   std::filesystem::permissions(place_, std::filesystem::perms::owner_all);
   Launch launch = here_.torc({"doctor", place_.string()});
   launch.user = 65534;
   const Ended closed = run(launch);
-  EXPECT_EQ(closed.exit_code, 3) << closed;
+  EXPECT_EQ(closed.exit_code, 4) << closed;
 }
 
 TEST_F(Doctor, of_two_processes_both_tell_the_same) {
@@ -114,7 +114,7 @@ TEST_F(Doctor, of_two_rings_bells_and_says_what_workers_would_hear) {
 
 TEST_F(Doctor, whom_nobody_joins_says_so_and_cleans_up) {
   const Ended ended = here_.run({"doctor", "place", "--two-node", "--wait", "1s"});
-  EXPECT_EQ(ended.exit_code, 3) << ended;
+  EXPECT_EQ(ended.exit_code, 4) << ended;
   EXPECT_TRUE(ended.says("another instance did not come in time")) << ended;
   expect_clean();
 }
@@ -127,7 +127,7 @@ TEST_F(Doctor, who_is_interrupted_cleans_up) {
     }));
     process->kill(signal);
     const Ended ended = process->wait();
-    EXPECT_EQ(ended.exit_code, 3) << ended;
+    EXPECT_EQ(ended.exit_code, 4) << ended;
     EXPECT_TRUE(ended.says("nothing was left behind")) << ended;
     expect_clean();
   }

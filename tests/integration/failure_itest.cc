@@ -46,7 +46,7 @@ jobs:
   EXPECT_EQ(here.run({"logs", "a", "--recovery", "--attempt", "1"}).out, "a 1 3\n");
   EXPECT_EQ(here.run({"logs", "a", "--recovery"}).out, "a 1 3\n") << "none ran after the newest";
   const Ended none = here.run({"logs", "a", "--recovery", "--attempt", "2"});
-  EXPECT_EQ(none.exit_code, 3) << none;
+  EXPECT_EQ(none.exit_code, 4) << none;
   EXPECT_TRUE(none.says("no recovery script ran after this attempt")) << none;
   expect_sound();
 }

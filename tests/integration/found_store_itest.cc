@@ -118,7 +118,7 @@ TEST_P(FoundStore, jobs_that_the_file_does_not_have_are_not_run_by_its_name) {
   here.write("more.yaml", "jobs: [{name: more, command: touch evil}]\n");
   ASSERT_EQ(here.run({"add", "more.yaml"}).exit_code, 0);
   const Ended refused = run_file();
-  EXPECT_EQ(refused.exit_code, 3) << refused;
+  EXPECT_EQ(refused.exit_code, 4) << refused;
   EXPECT_SAYS(refused, "job 'more' is not in the file; it runs 'touch evil'");
   EXPECT_FALSE(fs::exists(here.path() / "evil"));
   EXPECT_EQ(log(), "");
@@ -132,7 +132,7 @@ TEST_P(FoundStore, jobs_do_not_run_in_another_directory_than_that_of_the_store) 
   Launch launch = here.torc({"run", "../wf.yaml"});
   launch.directory = here.path() / "other";
   const Ended refused = run(launch);
-  EXPECT_EQ(refused.exit_code, 3) << refused;
+  EXPECT_EQ(refused.exit_code, 4) << refused;
   EXPECT_SAYS(refused, "the jobs of the store run in " + here.path().string() + ", and not here");
   EXPECT_EQ(log(), "");
 }
@@ -143,7 +143,7 @@ TEST_P(FoundStore, a_store_that_was_moved_away_from_its_project_runs_nothing) {
   Launch launch = here.torc({"run", "../wf.yaml"});
   launch.directory = here.path() / "other";
   const Ended refused = run(launch);
-  EXPECT_EQ(refused.exit_code, 3) << refused;
+  EXPECT_EQ(refused.exit_code, 4) << refused;
   EXPECT_SAYS(refused, "was moved or copied without its project");
   EXPECT_EQ(log(), "");
 }

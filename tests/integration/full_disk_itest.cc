@@ -64,7 +64,7 @@ TEST_P(FullDisk, lets_init_make_a_whole_store_or_none) {
       fs::remove_all(disk_ / "wf.torc");
     } else {
       ++refused;
-      EXPECT_EQ(ended.exit_code, 3) << ended;
+      EXPECT_EQ(ended.exit_code, 4) << ended;
       EXPECT_TRUE(ended.says("No space left on device")) << ended;
       make_room();
     }
@@ -83,7 +83,7 @@ TEST_P(FullDisk, leaves_the_old_store_in_place_when_a_forced_init_fails) {
   fill();
   const Ended forced =
       here_.run({"init", "wf.yaml", "--store", "disk/wf.torc", "--engine", GetParam(), "--force"});
-  EXPECT_EQ(forced.exit_code, 3) << forced;
+  EXPECT_EQ(forced.exit_code, 4) << forced;
   EXPECT_EQ(contents(disk_ / "wf.torc"), before);
   EXPECT_EQ(on_disk(), (std::vector<std::string>{"filler", "wf.torc"}));
 }

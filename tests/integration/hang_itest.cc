@@ -63,7 +63,7 @@ TEST_F(Hanging, what_is_on_a_dead_mount_is_not_called_missing) {
   for (const auto& words : commands) {
     SCOPED_TRACE(words.front());
     const Ended ended = here_.run(words);
-    EXPECT_EQ(ended.exit_code, 3) << ended;
+    EXPECT_EQ(ended.exit_code, 4) << ended;
     EXPECT_FALSE(ended.says("is not a directory")) << ended;
     EXPECT_FALSE(ended.says("there is no")) << ended;
     EXPECT_TRUE(ended.says("Transport endpoint is not connected")) << ended;

@@ -69,7 +69,7 @@ TEST_F(Attack, a_store_of_another_user_is_not_run_because_it_was_found) {
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"run", "wf.yaml"}, {"run"}, {"status"}, {"worker"}}) {
     const Ended refused = run(by(kAda, words));
-    EXPECT_EQ(refused.exit_code, 3) << refused;
+    EXPECT_EQ(refused.exit_code, 4) << refused;
     EXPECT_SAYS(refused, "belongs to user 60004");
     EXPECT_SAYS(refused, "torc trust");
   }
@@ -87,10 +87,10 @@ TEST_F(Attack, a_store_that_is_trusted_may_be_found_until_it_is_another) {
   EXPECT_EQ(run(by(kAda, {"status"})).exit_code, 0);
   // Another one at the same place is not the one that was meant.
   ASSERT_EQ(run(by(kMallory, {"init", "--force", "wf.yaml", "--engine", "journal"})).exit_code, 0);
-  EXPECT_EQ(run(by(kAda, {"status"})).exit_code, 3);
+  EXPECT_EQ(run(by(kAda, {"status"})).exit_code, 4);
   EXPECT_EQ(run(by(kAda, {"trust", "wf.torc"})).exit_code, 0);
   EXPECT_EQ(run(by(kAda, {"trust", "--forget", "wf.torc"})).exit_code, 0);
-  EXPECT_EQ(run(by(kAda, {"status"})).exit_code, 3);
+  EXPECT_EQ(run(by(kAda, {"status"})).exit_code, 4);
   EXPECT_EQ(run(by(kAda, {"trust", "--forget", "wf.torc"})).exit_code, 2);
 }
 
@@ -208,7 +208,7 @@ TEST_F(Attack, no_command_on_a_store_of_lmdb_writes_through_a_link) {
                     " wf.torc/lock.mdb");
   for (const char* command : {"status", "jobs", "verify", "compact", "run"}) {
     const Ended refused = run(by(kAda, {command, "wf.torc"}));
-    EXPECT_EQ(refused.exit_code, 3) << command << ": " << refused;
+    EXPECT_EQ(refused.exit_code, 4) << command << ": " << refused;
     EXPECT_SAYS(refused, "lock.mdb is not a regular file");
   }
   expect_untouched();

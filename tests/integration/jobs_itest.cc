@@ -94,7 +94,7 @@ TEST(Job, output_goes_where_its_stdio_mode_says) {
     EXPECT_TRUE(ended.says("is not kept")) << ended;
   }
   const Ended gone = here.run({"logs", "tidy"});
-  EXPECT_EQ(gone.exit_code, 3) << gone;
+  EXPECT_EQ(gone.exit_code, 4) << gone;
   EXPECT_TRUE(gone.says("delete_on_success")) << gone;
 
   const json files = here.json({"logs", "separate"});
@@ -254,13 +254,13 @@ TEST(Job, whose_output_is_gone_says_where_it_was) {
   ASSERT_EQ(here.run({"run", "wf.yaml"}).exit_code, 0);
   std::filesystem::remove_all(here.path() / "wf.torc/logs/jobs");
   const Ended deleted = here.run({"logs", "j"});
-  EXPECT_EQ(deleted.exit_code, 3) << deleted;
+  EXPECT_EQ(deleted.exit_code, 4) << deleted;
   EXPECT_TRUE(deleted.says("it was deleted since")) << deleted;
 
   ASSERT_EQ(here.run({"run", "wf.yaml", "--store", "b.torc", "--output-dir", "out"}).exit_code, 0);
   std::filesystem::remove_all(here.path() / "out");
   const Ended elsewhere = here.run({"logs", "b.torc", "j"});
-  EXPECT_EQ(elsewhere.exit_code, 3) << elsewhere;
+  EXPECT_EQ(elsewhere.exit_code, 4) << elsewhere;
   EXPECT_TRUE(elsewhere.says("with an --output-dir")) << elsewhere;
 }
 

@@ -45,7 +45,7 @@ TEST_P(Logs, tell_the_streams_apart_and_say_when_there_is_nothing) {
   EXPECT_EQ(quiet.exit_code, 0) << quiet;
   EXPECT_TRUE(quiet.says("quiet wrote nothing to its standard error")) << quiet;
   const Ended tidy = here_.run({"logs", "tidy"});
-  EXPECT_EQ(tidy.exit_code, 3) << tidy;
+  EXPECT_EQ(tidy.exit_code, 4) << tidy;
   EXPECT_TRUE(tidy.says("delete_on_success")) << tidy;
 }
 

@@ -80,7 +80,7 @@ TEST_P(MovedProject, a_missing_directory_is_told_before_any_job_is_claimed) {
   fs::rename(root_ / "proj", root_ / "other");
   for (int i = 0; i < 7; ++i) {  // more often than a job may be stopped
     const Ended ended = run({i % 2 == 0 ? "run" : "worker", "wf.torc"}, "stores");
-    EXPECT_EQ(ended.exit_code, 3) << ended;
+    EXPECT_EQ(ended.exit_code, 4) << ended;
     EXPECT_SAYS(ended, "is not there: " + (root_ / "proj").string());
     EXPECT_SAYS(ended, "--workdir DIR");
   }
@@ -94,14 +94,14 @@ TEST_P(MovedProject, a_store_alone_is_refused_until_it_is_told_where_jobs_run) {
   copy("proj/wf.torc", "alone.torc");
   for (const char* command : {"run", "worker", "reinit"}) {
     const Ended ended = run({command, "alone.torc"}, ".");
-    EXPECT_EQ(ended.exit_code, 3) << ended;
+    EXPECT_EQ(ended.exit_code, 4) << ended;
     EXPECT_SAYS(ended, "was moved or copied without its project");
   }
   EXPECT_FALSE(fs::exists(root_ / "proj" / "a.txt"));
   fs::create_directory(root_ / "new");
   const Ended trial = run({"set", "alone.torc", "--workdir", "new", "--dry-run"}, ".");
   EXPECT_EQ(trial.exit_code, 0) << trial;
-  EXPECT_EQ(run({"run", "alone.torc"}, ".").exit_code, 3);
+  EXPECT_EQ(run({"run", "alone.torc"}, ".").exit_code, 4);
   const Ended set = run({"set", "alone.torc", "--workdir", "new"}, ".");
   EXPECT_EQ(set.exit_code, 0) << set;
   EXPECT_SAYS(set, "jobs run in " + (root_ / "new").string());

@@ -23,7 +23,7 @@ TEST(Refusals, init_does_not_move_a_store_aside_in_which_somebody_works) {
   const auto worker = here.start({"run", "wf.yaml"});
   ASSERT_TRUE(wait_for_line(record, "a", *worker));
   const Ended refused = here.run({"init", "wf.yaml", "--force"});
-  EXPECT_EQ(refused.exit_code, 3) << refused;
+  EXPECT_EQ(refused.exit_code, 4) << refused;
   EXPECT_TRUE(refused.says("1 worker(s) are registered")) << refused;
   EXPECT_TRUE(refused.says("end them first")) << refused;
   EXPECT_FALSE(std::filesystem::exists(here.path() / "wf.torc.old1"));
@@ -44,7 +44,7 @@ TEST(Refusals, init_does_not_move_a_store_aside_that_it_cannot_look_into) {
   std::filesystem::permissions(meta, std::filesystem::perms(0600));
   write_text(meta, text.insert(at + 8, "99"));
   const Ended refused = here.run({"init", "wf.yaml", "--force"});
-  EXPECT_EQ(refused.exit_code, 3) << refused;
+  EXPECT_EQ(refused.exit_code, 4) << refused;
   EXPECT_TRUE(refused.says("cannot be seen")) << refused;
   EXPECT_FALSE(std::filesystem::exists(here.path() / "wf.torc.old1"));
 }
@@ -55,7 +55,7 @@ TEST(Refusals, a_store_without_its_data_is_told_so) {
   ASSERT_EQ(here.run({"init", "wf.yaml", "--engine", "lmdb"}).exit_code, 0);
   std::filesystem::remove(here.path() / "wf.torc" / "data.mdb");
   const Ended ended = here.run({"status"});
-  EXPECT_EQ(ended.exit_code, 3) << ended;
+  EXPECT_EQ(ended.exit_code, 4) << ended;
   EXPECT_TRUE(ended.says("data.mdb")) << ended;
   EXPECT_FALSE(std::filesystem::exists(here.path() / "wf.torc" / "data.mdb"))
       << "an empty one was made in its place";
@@ -66,7 +66,7 @@ TEST(Refusals, an_output_directory_that_cannot_be_made_is_refused_before_any_job
   here.write("wf.yaml", "name: wf\njobs: [{name: a, command: touch ran}]\n");
   here.write("file", "");
   const Ended ended = here.run({"run", "wf.yaml", "--output-dir", "file/out"});
-  EXPECT_EQ(ended.exit_code, 3) << ended;
+  EXPECT_EQ(ended.exit_code, 4) << ended;
   EXPECT_TRUE(ended.says("cannot make the output directory")) << ended;
   EXPECT_TRUE(ended.says("--output-dir")) << ended;
   EXPECT_FALSE(std::filesystem::exists(here.path() / "ran"));
@@ -83,7 +83,7 @@ TEST(Refusals, a_worker_leaves_with_3_where_its_jobs_cannot_run) {
   ASSERT_EQ(made.exit_code, 0) << made;
   std::filesystem::remove_all(here.path() / "gone");
   const Ended ended = here.run({"worker", "wf.torc"});
-  EXPECT_EQ(ended.exit_code, 3) << ended;
+  EXPECT_EQ(ended.exit_code, 4) << ended;
   EXPECT_TRUE(ended.says("the working directory of the jobs is not there")) << ended;
 }
 
@@ -108,7 +108,7 @@ TEST_F(Output, who_reads_only_the_first_line_hears_no_complaint) {
 TEST_F(Output, that_cannot_be_written_is_an_error) {
   for (const char* command : {"jobs", "status"}) {
     const Ended ended = shell(here_, std::string("\"$T\" ") + command + " > /dev/full");
-    EXPECT_EQ(ended.exit_code, 3) << ended;
+    EXPECT_EQ(ended.exit_code, 4) << ended;
     EXPECT_TRUE(ended.says("cannot write the output")) << ended;
   }
 }

@@ -84,7 +84,7 @@ TEST_P(Reinit, takes_no_file_for_missing_that_it_cannot_look_at) {
   std::filesystem::rename(end, here.path() / "kept");
   std::filesystem::create_symlink("end.txt", end);  // leads to itself: ELOOP
   const Ended refused = here.run({"reinit", "wf.torc"});
-  EXPECT_EQ(refused.exit_code, 3) << refused;
+  EXPECT_EQ(refused.exit_code, 4) << refused;
   EXPECT_TRUE(refused.says("cannot look at " + end.string())) << refused;
   EXPECT_EQ(here.json({"status", "wf.torc"})["jobs_by_state"]["completed"], 4);
   std::filesystem::remove(end);
@@ -95,7 +95,7 @@ TEST_P(Reinit, takes_no_file_for_missing_that_it_cannot_look_at) {
   launch.directory = away;
   const Ended gone = itest::run(launch);
   std::filesystem::rename(away, here.path());
-  EXPECT_EQ(gone.exit_code, 3) << gone;
+  EXPECT_EQ(gone.exit_code, 4) << gone;
   EXPECT_TRUE(gone.says("its jobs ran in " + here.path().string() + ", and ")) << gone;
 }
 
@@ -111,7 +111,7 @@ TEST_P(Reinit, takes_no_file_for_missing_whose_filesystem_is_not_mounted) {
     here.write(std::string("etc/") + file, read_text(Path("/etc") / file));
   here.write("etc/fstab", "server:/x " + here.path().string() + " nfs rw 0 0\n");
   const Ended refused = itest::run(launch);
-  EXPECT_EQ(refused.exit_code, 3) << refused;
+  EXPECT_EQ(refused.exit_code, 4) << refused;
   EXPECT_TRUE(refused.says("nothing is mounted at " + here.path().string())) << refused;
   EXPECT_EQ(here.json({"status", "wf.torc"})["jobs_by_state"]["completed"], 4);
   EXPECT_EQ(here.run({"reinit", "wf.torc"}).exit_code, 0) << "it was never one";

@@ -73,7 +73,7 @@ TEST_F(Maintenance, verify_names_the_damaged_file_and_the_way_out) {
   const Path victim = *(commit_files().end() - 8);
   damage(victim);
   const Ended ended = run(elsewhere({"verify"}));
-  EXPECT_EQ(ended.exit_code, 3) << ended;
+  EXPECT_EQ(ended.exit_code, 4) << ended;
   EXPECT_TRUE(ended.says(victim.filename().string())) << ended;
   EXPECT_TRUE(ended.says("torc repair")) << ended;
 }
@@ -83,7 +83,7 @@ TEST_F(Maintenance, repair_only_looks_unless_it_is_told_to_act) {
   damage(*(commit_files().end() - 8));
   const auto before = contents(here_.path() / "wf.torc");
   const Ended looked = run(elsewhere({"repair"}));
-  EXPECT_EQ(looked.exit_code, 3) << looked;
+  EXPECT_EQ(looked.exit_code, 4) << looked;
   EXPECT_TRUE(looked.says("nothing was changed")) << looked;
   EXPECT_TRUE(looked.says("cannot be read")) << looked;
   EXPECT_TRUE(looked.says("finished")) << looked;
@@ -122,7 +122,7 @@ TEST_F(Maintenance, a_file_that_is_gone_after_the_end_is_repaired_as_verify_prom
   fs::remove(commit_file(10));
   for (const char* command : {"verify", "status", "run", "repair"}) {
     const Ended refused = here_.run({command, "wf.torc"});
-    EXPECT_EQ(refused.exit_code, 3) << refused;
+    EXPECT_EQ(refused.exit_code, 4) << refused;
     EXPECT_TRUE(refused.says("000000000010 is missing")) << refused;
     EXPECT_TRUE(refused.says("segment")) << refused;
     EXPECT_TRUE(refused.says("torc repair")) << refused;
@@ -152,7 +152,7 @@ TEST_F(Maintenance, of_a_store_without_any_history_nothing_is_called_whole) {
                                                   {"repair"},
                                                   {"repair", "--quarantine-tail", "--yes"}}) {
     const Ended refused = here_.run(command);
-    EXPECT_EQ(refused.exit_code, 3) << refused;
+    EXPECT_EQ(refused.exit_code, 4) << refused;
     EXPECT_TRUE(refused.says("torc backup") || refused.says("torc repair")) << refused;
     EXPECT_FALSE(refused.says("try again")) << refused;
     EXPECT_FALSE(refused.says("nothing to repair")) << refused;
@@ -172,7 +172,7 @@ TEST_F(Maintenance, repair_is_refused_while_a_worker_lives) {
   ASSERT_TRUE(here_.wait_for_state("wf.torc", "a", "running"));
   damage(commit_files().back());
   const Ended refused = run(elsewhere({"repair", "--quarantine-tail", "--yes"}));
-  EXPECT_EQ(refused.exit_code, 3) << refused;
+  EXPECT_EQ(refused.exit_code, 4) << refused;
   EXPECT_TRUE(refused.says("registered as alive")) << refused;
   EXPECT_FALSE(fs::exists(here_.path() / "wf.torc/quarantine"));
   worker->kill(SIGKILL);
@@ -198,9 +198,9 @@ TEST_F(Maintenance, a_store_of_engine_lmdb_goes_on_from_the_state_before_a_damag
   const std::size_t head = number(kPage + 144) > number(144) ? kPage : 0;
   bytes.replace(number(head + 128) * kPage, 64, 64, '\0');
   write_text(data, bytes);
-  EXPECT_EQ(here_.run({"verify"}).exit_code, 3);
+  EXPECT_EQ(here_.run({"verify"}).exit_code, 4);
   const Ended shown = here_.run({"repair"});
-  EXPECT_EQ(shown.exit_code, 3) << shown;
+  EXPECT_EQ(shown.exit_code, 4) << shown;
   EXPECT_TRUE(shown.says("lost commit")) << shown;
   const Ended mended = here_.run({"repair", "--quarantine-tail", "--yes"});
   EXPECT_EQ(mended.exit_code, 0) << mended;
@@ -263,11 +263,11 @@ TEST_F(Salvage, gives_back_what_is_left_of_the_jobs_and_nothing_that_could_be_ru
   ASSERT_GT(leaves.size(), 3U);
   pages.destroy({leaves[1]});
   const Ended looked = here_.run({"repair", "wf.torc"});
-  EXPECT_EQ(looked.exit_code, 3) << looked;
+  EXPECT_EQ(looked.exit_code, 4) << looked;
   EXPECT_TRUE(looked.says("--salvage")) << looked;
   const auto before = contents(here_.path() / "wf.torc");
   const Ended ended = here_.run({"repair", "wf.torc", "--salvage", "left", "--json"});
-  EXPECT_EQ(ended.exit_code, 3) << ended;
+  EXPECT_EQ(ended.exit_code, 4) << ended;
   EXPECT_EQ(contents(here_.path() / "wf.torc"), before);
   const json report = json::parse(ended.out, nullptr, false);
   EXPECT_EQ(report.value("salvaged_as", ""), "lists") << ended;
@@ -289,9 +289,9 @@ TEST_F(Salvage, gives_back_what_is_left_of_the_jobs_and_nothing_that_could_be_ru
   const std::uint64_t gone =
       lost["last_job_id"].get<std::uint64_t>() - lost["first_job_id"].get<std::uint64_t>();
   EXPECT_EQ(jobs + gone + 1, 2000U);
-  EXPECT_EQ(here_.run({"run", "left"}).exit_code, 3);
+  EXPECT_EQ(here_.run({"run", "left"}).exit_code, 4);
   const Ended again = here_.run({"repair", "wf.torc", "--salvage", "left"});
-  EXPECT_EQ(again.exit_code, 3) << again;
+  EXPECT_EQ(again.exit_code, 4) << again;
   EXPECT_TRUE(again.says("there already")) << again;
 }
 
@@ -301,7 +301,7 @@ TEST_F(Salvage, makes_a_store_that_goes_on_when_no_record_is_missing) {
   std::string bytes = whole;
   bytes.replace(0, 4096, 4096, '\0');  // a head, without which nobody can open it
   write_text(here_.path() / "wf.torc/data.mdb", bytes);
-  EXPECT_EQ(here_.run({"results", "wf.torc"}).exit_code, 3);
+  EXPECT_EQ(here_.run({"results", "wf.torc"}).exit_code, 4);
   const Ended ended = here_.run({"repair", "wf.torc", "--salvage", "new.torc"});
   EXPECT_EQ(ended.exit_code, 0) << ended;
   EXPECT_EQ(here_.run({"verify", "new.torc"}).exit_code, 0);
@@ -319,7 +319,7 @@ TEST_F(Salvage, of_a_store_with_workers_is_refused_unless_they_are_surely_gone) 
   const auto worker = here_.start({"run", "w.torc"});
   ASSERT_TRUE(wait_for_line(record, "a", *worker));
   const Ended refused = here_.run({"repair", "w.torc", "--salvage", "new.torc"});
-  EXPECT_EQ(refused.exit_code, 3) << refused;
+  EXPECT_EQ(refused.exit_code, 4) << refused;
   EXPECT_TRUE(refused.says("would run again in the new store")) << refused;
   EXPECT_FALSE(fs::exists(here_.path() / "new.torc"));
   const Ended forced = here_.run({"repair", "w.torc", "--salvage", "new.torc", "--force"});
@@ -348,11 +348,11 @@ TEST_F(Salvage, makes_no_store_of_records_that_do_not_fit_together) {
   write_text(data, bytes);
   // Without --salvage as well: the pages are good, and still it is not whole.
   const Ended looked = here_.run({"repair", "wf.torc"});
-  EXPECT_EQ(looked.exit_code, 3) << looked;
+  EXPECT_EQ(looked.exit_code, 4) << looked;
   EXPECT_TRUE(looked.says("are counted")) << looked;
   EXPECT_FALSE(looked.says("nothing to repair")) << looked;
   const Ended ended = here_.run({"repair", "wf.torc", "--salvage", "left"});
-  EXPECT_EQ(ended.exit_code, 3) << ended;
+  EXPECT_EQ(ended.exit_code, 4) << ended;
   EXPECT_TRUE(ended.says("is no store and cannot be run")) << ended;
   EXPECT_TRUE(ended.says("are counted")) << ended;
   EXPECT_TRUE(fs::exists(here_.path() / "left/jobs.jsonl"));
@@ -387,7 +387,7 @@ jobs:
     EXPECT_EQ(here_.json({"status", name + ".torc"})["jobs_by_state"]["completed"], 6);
     EXPECT_LT(here_.json({"status", name + "-copy.torc"})["jobs_by_state"]["completed"], 6);
     EXPECT_EQ(here_.run({"verify", name + "-copy.torc"}).exit_code, 0);
-    EXPECT_EQ(here_.run({"backup", name + ".torc", name + "-copy.torc"}).exit_code, 3);
+    EXPECT_EQ(here_.run({"backup", name + ".torc", name + "-copy.torc"}).exit_code, 4);
     // Its registered worker is known to be gone on this node, so its jobs are run again at once.
     gate.open_gate(6);
     const Ended ended = here_.run({"run", name + "-copy.torc"});
@@ -432,14 +432,14 @@ TEST(DamagedLmdb, ends_no_command_by_a_signal) {
       line.insert(line.begin() + 1, "wf.torc");
       const Ended ended = here.run(line);
       EXPECT_EQ(ended.signal, 0) << words.front() << ": " << ended;
-      EXPECT_TRUE(ended.exit_code >= 0 && ended.exit_code <= 3) << words.front() << ": " << ended;
+      EXPECT_TRUE(ended.exit_code >= 0 && ended.exit_code <= 4) << words.front() << ": " << ended;
       EXPECT_TRUE(ended.exit_code == 0 || ended.says("torc: ")) << ended;
       // What the others meet of it depends on where they look.
       fs::remove_all(here.path() / "left");
       if (words != std::vector<std::string>{"verify"} &&
           words != std::vector<std::string>{"repair"})
         continue;
-      EXPECT_EQ(ended.exit_code, 3) << words.front() << ": " << ended;
+      EXPECT_EQ(ended.exit_code, 4) << words.front() << ": " << ended;
       EXPECT_TRUE(ended.says("data.mdb: page")) << ended;
     }
   }

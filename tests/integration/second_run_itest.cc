@@ -63,7 +63,7 @@ TEST(SecondRunOfNothing, is_refused) {
   make_store(here, "journal");
   EXPECT_EQ(here.run({"redo"}).exit_code, 2);
   EXPECT_EQ(here.run({"redo", "nobody"}).exit_code, 2);
-  EXPECT_EQ(here.run({"redo", "gone.torc", "a"}).exit_code, 3);
+  EXPECT_EQ(here.run({"redo", "gone.torc", "a"}).exit_code, 4);
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ jobs:
 
   for (const std::string command : {"status", "worker", "verify"}) {
     const Ended refused = run(by(kEve, here, {command, "wf.torc"}));
-    EXPECT_EQ(refused.exit_code, 3) << refused;
+    EXPECT_EQ(refused.exit_code, 4) << refused;
     EXPECT_SAYS(refused, "Permission denied");
   }
 }
@@ -128,7 +128,7 @@ TEST(SharedStore, is_for_a_group_that_exists_and_has_its_maker_as_a_member) {
   Launch launch = ::geteuid() == 0 ? by(kEve, here, {}) : here.torc({});
   for (const char* word : {"init", "wf.yaml", "--group", "60100"}) launch.argv.emplace_back(word);
   const Ended stranger = run(launch);
-  EXPECT_EQ(stranger.exit_code, 3) << stranger;
+  EXPECT_EQ(stranger.exit_code, 4) << stranger;
   EXPECT_SAYS(stranger, "be a member of that group");
   EXPECT_EQ(contents(here.path()).size(), 1U) << "something was made";
 }

@@ -50,7 +50,7 @@ TEST_P(Status, tells_by_its_exit_code_how_it_is_where_that_is_asked_for) {
   const Ended failed = here.run({"status", "--exit-code", "--json"});
   EXPECT_EQ(failed.exit_code, 1) << failed;
   EXPECT_FALSE(failed.says("not finished")) << failed;
-  EXPECT_EQ(here.run({"status", "--exit-code", "gone.torc"}).exit_code, 3);
+  EXPECT_EQ(here.run({"status", "--exit-code", "gone.torc"}).exit_code, 4);
 }
 
 TEST_P(Status, is_shown_again_until_the_workflow_is_over) {

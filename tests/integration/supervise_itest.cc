@@ -127,7 +127,7 @@ TEST_F(Supervised, a_node_on_which_workers_are_killed_again_and_again_is_left) {
     ::kill(worker, SIGKILL);
   }
   const Ended ended = process->wait();
-  EXPECT_EQ(ended.exit_code, 3) << ended;
+  EXPECT_EQ(ended.exit_code, 4) << ended;
   EXPECT_TRUE(ended.says("this node is left to others")) << ended;
 }
 

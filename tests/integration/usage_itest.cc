@@ -218,7 +218,7 @@ TEST(Usage, too_little_memory_is_told_and_is_no_crash) {
                        {"/bin/sh", "-c", "ulimit -v \"$0\"; exec \"$@\"", limit});
     const Ended ended = run(launch);
     EXPECT_EQ(ended.signal, 0) << limit << ": " << ended;
-    if (ended.exit_code != 3) continue;
+    if (ended.exit_code != 4) continue;
     EXPECT_SAYS(ended, "torc: error: there is not enough memory");
     told = true;
   }

@@ -104,7 +104,7 @@ TEST_P(Wait, tells_that_nobody_is_at_work_and_ends_by_a_signal) {
 
 TEST(WaitWithoutAStore, cannot_wait) {
   const Workplace here;
-  EXPECT_EQ(here.run({"wait", "gone.torc"}).exit_code, 3);
+  EXPECT_EQ(here.run({"wait", "gone.torc"}).exit_code, 4);
   EXPECT_EQ(here.run({"wait", "--timeout", "30"}).exit_code, 2);
 }
 

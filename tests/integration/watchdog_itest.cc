@@ -244,7 +244,7 @@ TEST_F(Fencing, a_frozen_worker_that_is_told_to_stop_is_given_up) {
   ::kill(frozen->worker(), SIGSTOP);
   frozen->kill(SIGTERM);
   const Ended ended = frozen->wait();
-  EXPECT_EQ(ended.exit_code, 3) << ended;
+  EXPECT_EQ(ended.exit_code, 4) << ended;
   EXPECT_TRUE(all_gone());
 }
 

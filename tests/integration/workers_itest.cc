@@ -304,7 +304,7 @@ TEST(Workers, a_worker_whose_store_is_moved_away_leaves_with_the_advice_for_that
   here.write("wf.yaml", "name: wf\njobs:\n  - {name: a, command: mv wf.torc moved}\n");
   ASSERT_EQ(here.run({"init", "wf.yaml", "--engine", "journal"}).exit_code, 0);
   const Ended ended = here.run({"worker", "wf.torc"});
-  EXPECT_EQ(ended.exit_code, 3) << ended;
+  EXPECT_EQ(ended.exit_code, 4) << ended;
   EXPECT_TRUE(ended.says("is not there any more: it was deleted or moved")) << ended;
   EXPECT_TRUE(ended.says("go on with it by its new place: torc worker PLACE")) << ended;
   EXPECT_FALSE(ended.out.find("is not there any more") != std::string::npos)
@@ -322,7 +322,7 @@ TEST(Workers, a_run_whose_store_is_removed_says_that_and_not_what_it_kept_from_s
     std::filesystem::remove_all(here.path() / "wf.torc");
     ASSERT_EQ(here.run({"init", "wf.yaml", "--engine", engine}).exit_code, 0);
     const Ended ended = here.run({"run", "wf.torc", "--num-cpus", "1"});
-    EXPECT_EQ(ended.exit_code, 3) << ended;
+    EXPECT_EQ(ended.exit_code, 4) << ended;
     EXPECT_TRUE(ended.says("is not there any more: it was deleted or moved")) << ended;
     EXPECT_FALSE(ended.says("cannot run jobs here")) << ended;
     EXPECT_FALSE(ended.says("go on with: torc run")) << ended;

@@ -95,7 +95,7 @@ void expect_refusal(const char* engine) {
   init.env["LYING_LOCKS_MODE"] = "fail";
   init.env["ASAN_OPTIONS"] = "verify_asan_link_order=0";
   const Ended refused = run(init);
-  EXPECT_EQ(refused.exit_code, 3) << refused;
+  EXPECT_EQ(refused.exit_code, 4) << refused;
   EXPECT_TRUE(refused.says("No locks available")) << refused;
   EXPECT_FALSE(std::filesystem::exists(here.path() / "wf.torc"));
 }

@@ -250,7 +250,7 @@ Result<Exit> carry_out(const App& app, store::Store& store, const Plan& plan,
         left == 0 ? "" : fmt::format(", {} are left as they are", show_count(left)));
     if (retried > 0) say_next(app, store);
   }
-  return left == 0 || options.dry_run ? Exit::ok : Exit::unfinished;
+  return left == 0 || options.dry_run ? Exit::ok : Exit::failed;
 }
 
 Result<Exit> run(const App& app, const RecoverOptions& options) {
@@ -270,13 +270,13 @@ Result<Exit> run(const App& app, const RecoverOptions& options) {
   if (!options.json) print_table(app, plan);
   if (asks && (isatty(STDIN_FILENO) != 1 || !app.out_is_terminal)) {
     say(app.err, "torc: nothing was done: --yes does what is proposed\n");
-    return Exit::unfinished;
+    return Exit::failed;
   }
   if (asks) {
     for (const Trouble trouble : kTroubles) {
       if (ask(app, plan, trouble, options.terms) == Chosen::go_on) continue;
       say(app.out, "\nnothing was done\n");
-      return Exit::unfinished;
+      return Exit::failed;
     }
   }
   return carry_out(app, *store, plan, options);
@@ -305,7 +305,7 @@ void add_recover(Command& c) {
       "\nOn a terminal it asks for each kind of failure. Workers may be at work. With\n"
       "'on_failure: recover' in the workflow file what is safe is done without anybody.\n\n"
       "Exit codes: 0 all that failed runs again, nothing has failed, or --dry-run; 1 some failed "
-      "jobs are left as they\nare, or it was not confirmed; 2 wrong flags; 3 the store cannot be "
+      "jobs are left as they\nare, or it was not confirmed; 2 wrong flags; 4 the store cannot be "
       "used.");
   c.run([&o](const App& app) { return run(app, o); });
 }

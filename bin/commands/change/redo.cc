@@ -45,7 +45,7 @@ Result<Exit> redo(const App& app, const ResetOptions& options) {
   const auto reset =
       reset_what_was_named(app, options, where.store, selection_of(options, where.names));
   if (!reset) return report_reset(app, reset.error());
-  if (!*reset) return Exit::unfinished;
+  if (!*reset) return Exit::failed;
   return options.dry_run ? Exit::ok : run_store(app, where.store);
 }
 

@@ -311,7 +311,7 @@ Result<Exit> run(const App& app, const SpawnOptions& options) {
       ringing_change(app, *store, options.dry_run));
   if (!added) {
     const Exit exit = report(app, added.error());
-    return spawn.limit_reached() ? Exit::unfinished : exit;
+    return spawn.limit_reached() ? Exit::failed : exit;
   }
   if (options.file.empty()) name_flags(made, added->diagnostics);
   return print_added(app, *store, text, *added, options.dry_run, options.json);

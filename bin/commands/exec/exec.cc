@@ -249,9 +249,10 @@ Result<Exit> run_jobs_of(const App& app, const ExecOptions& o,
     say(app.err, "torc: --halt: {}: nothing more was started\n", why);
   say_end(app, o, *summary, directory);
   TORC_TRY(explain_broken(*summary, workdir, directory));
-  if (output.closed_by() != 0 && output.closed_by() != EPIPE) return Exit::unfinished;
+  if (output.closed_by() != 0 && output.closed_by() != EPIPE) return Exit::failed;
   const Exit exit = exit_of(*summary);
-  return halt.is_good() && exit == Exit::unfinished ? Exit::ok : exit;
+  const bool is_left = exit == Exit::failed || exit == Exit::unfinished;
+  return halt.is_good() && is_left ? Exit::ok : exit;
 }
 
 Error bad_flags(std::string what, std::string remedy) {

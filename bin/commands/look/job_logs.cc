@@ -272,7 +272,7 @@ Result<Exit> follow(const App& app, store::Store& store, const std::string& name
       if (start == Start::never) {
         say(app.err, "torc: {} is {}, and nothing is left that could let it start; see: {}\n",
             printable(name), claim::to_string(now->job.state), why);
-        return Exit::unfinished;
+        return Exit::failed;
       }
       if (!std::exchange(told, true))
         say(app.err, "torc: waiting for {} to start{}\n", printable(name),

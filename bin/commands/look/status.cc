@@ -47,8 +47,7 @@ std::string printed(const App& app, const Print& print) {
 Exit asked_exit(const App& app, const StatusOptions& options,
                 const claim::WorkflowState& workflow) {
   if (!options.exit_code) return Exit::ok;
-  if (!workflow.finished())
-    say(app.err, "torc: the workflow is not finished: --exit-code gives 1 for that too\n");
+  if (!workflow.finished()) say(app.err, "torc: the workflow is not finished\n");
   return exit_of(workflow);
 }
 
@@ -105,8 +104,8 @@ void add_status(Command& c) {
   c.flag("--submit", o.submit,
          "first submit the allocations that wait for it, as torc submit does");
   c.flag("--exit-code", o.exit_code,
-         "exit code 0 when all jobs have completed; 1 when some failed or will not be reached, or "
-         "it is not finished");
+         "exit code 0 when all jobs have completed; 1 when some failed or will not be reached; 3 "
+         "when it is not finished");
   const Flag watch = c.flag("--watch", o.watch, "show it again and again until it is over");
   c.option("--every", o.every, parse_duration, "with --watch: from one look to the next")
       .value("TIME")

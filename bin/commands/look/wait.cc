@@ -111,7 +111,7 @@ void add_wait(Command& c) {
   c.about("Wait until the workflow is over, whoever runs it, and say how it ended");
   c.argument("STORE", o.store, "store");
   c.option("--timeout", o.timeout, parse_duration,
-           "wait no longer than this, e.g. 4h: exit code 1 when it is not over by then")
+           "wait no longer than this, e.g. 4h: exit code 3 when it is not over by then")
       .value("TIME");
   c.flag("-q,--quiet", o.quiet, "print failed jobs and errors alone, on standard error");
   c.run([&o](const App& app) { return run(app, o); });

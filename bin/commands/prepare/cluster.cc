@@ -53,7 +53,7 @@ Result<Exit> match(const App& app, const ClusterOptions& options) {
   else
     say(app.out, "{}", to_text(known.cluster, need, fits, table_columns(app)));
   const bool any = !fits.empty() && fits.front().why_not.empty();
-  return any ? Exit::ok : Exit::unfinished;
+  return any ? Exit::ok : Exit::failed;
 }
 
 void add_source(Command& c, ClusterOptions& o) {

@@ -159,6 +159,17 @@ nlohmann::ordered_json to_json(const ChosenCounts& counts) {
           {"not_needed_jobs", counts.unmet}};
 }
 
+Exit exit_of(const ChosenCounts& counts) {
+  if (counts.all_completed()) return Exit::ok;
+  if (counts.of(JobState::failed) + counts.of(JobState::terminated) +
+          counts.of(JobState::pending_failed) >
+      0)
+    return Exit::failed;
+  const std::uint64_t over = counts.of(JobState::completed) + counts.of(JobState::canceled) +
+                             counts.of(JobState::blocked);
+  return over == counts.jobs() ? Exit::failed : Exit::unfinished;
+}
+
 std::string show(const ChosenCounts& counts) {
   std::string text =
       fmt::format("{} of {} job(s) that were asked for completed",

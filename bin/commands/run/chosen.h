@@ -47,6 +47,8 @@ struct ChosenCounts {
     return of(claim::JobState::completed) + unmet == jobs();
   }
 };
+// As that of a workflow of these jobs.
+[[nodiscard]] Exit exit_of(const ChosenCounts& counts);
 Result<ChosenCounts> count_chosen(store::Store& store, const std::vector<claim::JobRange>& jobs);
 [[nodiscard]] nlohmann::ordered_json to_json(const ChosenCounts& counts);
 // "5 of 6 job(s) that were asked for completed, 1 failed".

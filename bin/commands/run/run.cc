@@ -274,13 +274,13 @@ Result<Exit> run(const App& app, const RunOptions& options, const std::string& a
       return Exit::usage;
     }
     TORC_ASSIGN(store, store_of_spec(app, options, loaded, workdir));
-    if (store == nullptr) return options.dry_run ? Exit::ok : Exit::unfinished;
+    if (store == nullptr) return options.dry_run ? Exit::ok : Exit::failed;
   }
   const Path directory = store->directory();
   const auto forced = force_jobs(app, *store, options.choice, options.yes, false,
                                  options.json || options.worker.quiet);
   if (!forced) return report_reset(app, forced.error());
-  if (!*forced) return Exit::unfinished;
+  if (!*forced) return Exit::failed;
   TORC_ASSIGN(const ChosenJobs chosen, chosen_jobs(app, *store, options.choice));
   TORC_ASSIGN(auto settings, workflow::read_settings(*store));
   TORC_ASSIGN(const Path workdir, workdir_of(app, options.worker.workdir, settings, directory));
@@ -321,8 +321,7 @@ Result<Exit> run(const App& app, const RunOptions& options, const std::string& a
     print_summary(app, end);
   }
   TORC_TRY(explain_broken(*summary, workdir, directory));
-  if (counts && !was_interrupted(*summary))
-    return counts->all_completed() ? Exit::ok : Exit::unfinished;
+  if (counts && !was_interrupted(*summary)) return exit_of(*counts);
   return exit_of(*summary);
 }
 
@@ -361,14 +360,17 @@ void add_run(Command& c) {
   c.flag("--json", o.json, "print the summary as JSON, and nothing else");
   c.run([&c, &o](const App& app) {
     o.spec_flags = c.given("--store") || c.given("--engine");
-    o.choice.names = o.words;
-    if (!o.words.empty() && names_what_is_run(app, o.words.front())) {
-      o.target = o.words.front();
-      o.choice.names.erase(o.choice.names.begin());
-    }
-    const std::string again =
-        o.target.empty() ? "torc run" : fmt::format("torc run {}", shell_word(o.target));
-    return under_watchdog(app, again, [&](const App& guarded) { return run(guarded, o, again); });
+    std::string again = "torc run";
+    for (const std::string& word : o.words) again += " " + shell_word(word);
+    return under_watchdog(app, again, [&](const App& guarded) {
+      // Not before: to look for a store may begin a thread, which is not in the process below.
+      o.choice.names = o.words;
+      if (!o.words.empty() && names_what_is_run(guarded, o.words.front())) {
+        o.target = o.words.front();
+        o.choice.names.erase(o.choice.names.begin());
+      }
+      return run(guarded, o, again);
+    });
   });
 }
 

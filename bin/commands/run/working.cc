@@ -15,6 +15,7 @@
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
+#include "lib/report/job_view.h"
 #include "lib/spec/text/diagnostic.h"
 #include "lib/worker/loop/lives.h"
 #include "lib/workflow/plan/make_store.h"
@@ -143,7 +144,11 @@ Exit exit_of(const worker::WorkerSummary& summary) {
 }
 
 Exit exit_of(const claim::WorkflowState& workflow) {
-  return workflow.all_completed() && workflow.finished() ? Exit::ok : Exit::unfinished;
+  if (workflow.all_completed() && workflow.finished()) return Exit::ok;
+  const bool is_left = !workflow.finished() || workflow.of(claim::JobState::held) > 0;
+  const std::uint64_t bad =
+      report::failures(workflow) + workflow.of(claim::JobState::pending_failed);
+  return bad == 0 && is_left ? Exit::unfinished : Exit::failed;
 }
 
 bool was_interrupted(const worker::WorkerSummary& summary) {

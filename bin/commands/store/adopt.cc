@@ -181,7 +181,7 @@ void add_adopt(Command& c) {
   c.footer(
       "\nA store of engine lmdb is opened by the machine that made it, whatever it is called.\n"
       "This is for a store whose disk was moved to another machine, or that was copied there.\n"
-      "Exit codes: 0 it is of this machine; 3 refused, nothing was changed; 2 wrong flags.");
+      "Exit codes: 0 it is of this machine; 4 refused, nothing was changed; 2 wrong flags.");
   c.run([&o](const App& app) { return run(app, o); });
 }
 

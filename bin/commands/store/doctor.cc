@@ -146,7 +146,7 @@ void add_doctor(Command& c) {
   c.flag("--json", o.json, "machine-readable output");
   c.footer(
       "\nIt makes a directory of its own in DIR and removes it again.\n"
-      "Exit codes: 0 fit for a store; 3 unfit, or it could not be tried out; 2 wrong flags.");
+      "Exit codes: 0 fit for a store; 4 unfit, or it could not be tried out; 2 wrong flags.");
   c.run([&o](const App& app) { return run(app, o); });
 }
 

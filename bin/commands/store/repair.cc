@@ -324,7 +324,7 @@ void add_repair(Command& c) {
       "nothing in STORE. What it makes is a store only if no record is missing and they fit\n"
       "together; else it is lists: jobs.jsonl and records.jsonl.\n"
       "Exit codes: 0 nothing to repair, or repaired and verified, or salvaged as a store that is\n"
-      "verified; 3 damaged and not repaired;\n"
+      "verified; 4 damaged and not repaired;\n"
       "2 nobody agreed to the repair, or wrong flags.");
   c.run([&o](const App& app) { return run(app, o); });
 }

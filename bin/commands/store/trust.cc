@@ -91,7 +91,7 @@ void add_trust(Command& c) {
       "\nA store says what is run. One that nobody named, the only *.torc here, the one beside a\n"
       "workflow file, the newest of `torc exec`, is used only if it belongs to you or root, or is\n"
       "trusted. What you name is your own choice and needs no trust.\n"
-      "Exit codes: 0 done; 2 wrong flags, or it was not trusted; 3 it cannot be read.");
+      "Exit codes: 0 done; 2 wrong flags, or it was not trusted; 4 it cannot be read.");
   c.run([&o](const App& app) { return run(app, o); });
 }
 

@@ -44,6 +44,7 @@ void Historian::tell_attempt(Event event, const Job& job, bool claimed, bool sta
 }
 
 void Historian::tell_end(Event event, const Before& before, const Job& after) {
+  if (after.claim < first_) ends_.emplace(raw(event.job), after.attempt);
   event.outcome = after.outcome;
   event.alternative = after.alternative;
   event.state = after.state;
@@ -107,6 +108,17 @@ void Historian::job_written(const Context& c, std::uint64_t id, const Job& after
     return;
   }
   tell_end(event, before, after);
+}
+
+// Of what the commits do not tell.
+void Historian::past_attempt(std::uint64_t id, const Job& job) {
+  if (first_ != 0 && job.claim >= first_) return;
+  Event event;
+  event.job = JobId{id};
+  event.attempt = job.attempt;
+  event.worker = job.worker;
+  tell_attempt(event, job, true, job.outcome.started_at != WallTime{});
+  if (!ends_.contains({id, job.attempt})) tell_end(event, {job.state, job.attempt}, job);
 }
 
 // What left no record is as if it had never been claimed: a claim was given back, or a person's
@@ -232,6 +244,10 @@ void Historian::rest(std::string_view key, std::string_view value) {
     if (job && job->claim != 0 && !jobs_.contains(*id)) job_written({}, *id, *job);
     return;
   }
+  if (const auto of = past_attempt_in(key)) {
+    if (const auto job = decode_job(value)) past_attempt(of->job, *job);
+    return;
+  }
   if (const auto origin = decode_origin(key, value)) {
     addition_written({}, *origin);
     return;
@@ -264,6 +280,7 @@ void Historian::rest(std::string_view key, std::string_view value) {
 
 Result<void> Historian::commit(std::uint64_t sequence, std::uint64_t author,
                                std::string_view writes) {
+  if (first_ == 0) first_ = sequence;
   Context c{sequence, WorkerEpoch{author}, {}};
   const auto nothing = [](std::string_view) {};
   // The time of the commit is what its worker wrote into its lease.

@@ -9,10 +9,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "lib/base/result.h"
 #include "lib/claim/rules/action.h"
@@ -79,7 +81,8 @@ class Historian {
   Result<void> commit(std::uint64_t sequence, std::uint64_t author, std::string_view writes);
 
   // An entry of the newest state, after all commits: tells what no commit told. That is the newest
-  // attempt of each job, every worker's coming and going, and every addition.
+  // attempt of each job, those before it that are kept, every worker's coming and going, and every
+  // addition.
   void rest(std::string_view key, std::string_view value);
 
  private:
@@ -99,6 +102,7 @@ class Historian {
   static Event event_of(const Context& c);
   static std::optional<EventKind> word_on(const Before& before, const Job& after);
   void job_written(const Context& c, std::uint64_t id, const Job& after);
+  void past_attempt(std::uint64_t id, const Job& job);
   void job_erased(const Context& c, std::uint64_t id);
   void worker_written(const Context& c, const Worker& worker);
   void run_written(const Context& c, std::string_view key, const ActionRun& run);
@@ -108,12 +112,14 @@ class Historian {
   void tell_end(Event event, const Before& before, const Job& after);
 
   Tell tell_;
-  std::unordered_map<std::uint64_t, Before> jobs_;         // those that have a record
-  std::unordered_map<std::uint64_t, WorkerStatus> known_;  // newest status told, by epoch
-  std::unordered_map<std::uint64_t, WallTime> expired_;    // when that was found, by epoch
-  std::unordered_set<std::uint64_t> additions_;            // told, by their first job
-  std::unordered_map<std::string, ActionRun> runs_;        // told, by key
-  std::unordered_map<std::string, Gang> gangs_;            // the same
+  std::uint64_t first_ = 0;                                 // commit; 0: there was none
+  std::unordered_map<std::uint64_t, Before> jobs_;          // those that have a record
+  std::set<std::pair<std::uint64_t, std::uint32_t>> ends_;  // told, of attempts of before `first_`
+  std::unordered_map<std::uint64_t, WorkerStatus> known_;   // newest status told, by epoch
+  std::unordered_map<std::uint64_t, WallTime> expired_;     // when that was found, by epoch
+  std::unordered_set<std::uint64_t> additions_;             // told, by their first job
+  std::unordered_map<std::string, ActionRun> runs_;         // told, by key
+  std::unordered_map<std::string, Gang> gangs_;             // the same
 };
 
 }  // namespace torc::claim

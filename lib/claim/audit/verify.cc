@@ -42,6 +42,7 @@ class Audit {
     TORC_TRY(audit_gangs(reader_, plan_));
     TORC_TRY(check_signatures());
     TORC_TRY(check_removed());
+    TORC_TRY(check_past_attempts());
     TORC_TRY(check_retired());
     TORC_TRY(audit_user_data(reader_, plan_.jobs));
     return check_tally();
@@ -388,6 +389,20 @@ class Audit {
           if (id > 0 && id < states_.size()) return {};
           return wrong(fmt::format("job {}, which does not exist, has a result", id));
         });
+  }
+
+  Result<void> check_past_attempts() {
+    return each(reader_, Table::past_attempt, [&](const store::Entry& e) -> Result<void> {
+      const auto of = past_attempt_in(e.key);
+      const auto job = of ? decode_job(e.value) : std::nullopt;
+      if (!job) return unreadable(e.key);
+      if (of->job == 0 || of->job >= states_.size())
+        return wrong(fmt::format("job {}, which does not exist, had an attempt", of->job));
+      const bool has_ended = is_over(job->state) || job->state == JobState::ready;
+      if (job->attempt != of->attempt || !has_ended)
+        return wrong(fmt::format("attempt {} of job {} is told wrong", of->attempt, of->job));
+      return {};
+    });
   }
 
   Result<void> check_tally() {

@@ -105,12 +105,18 @@ OpenJobs open_jobs(State& state, const std::vector<JobRange>& ranges) {
   const auto lease = [](const store::Entry& e) {
     return id_in(Table::lease, e.key) ? decode_lease(e.value) : std::nullopt;
   };
+  // A lease may still name what its worker says only now to have ended.
+  std::set<std::uint64_t> held;
   each_readable(state, Key(Table::lease), lease, [&](const Lease& of) {
     for (const std::uint64_t id : of.held) {
-      if (has_job(ranges, id)) ++open.at_work;
+      if (has_job(ranges, id)) held.insert(id);
     }
     return true;
   });
+  for (const std::uint64_t id : held) {
+    const auto job = state.record(id);
+    if (job && is_live(job->state)) ++open.at_work;
+  }
   return open;
 }
 

@@ -10,6 +10,7 @@
 
 #include "lib/claim/rules/transition.h"
 #include "lib/claim/scheduling/rank.h"
+#include "lib/claim/tables/past_attempts.h"
 
 namespace torc::claim {
 namespace {
@@ -89,6 +90,7 @@ std::optional<Rank> Ledger::follow_suspicion(std::uint64_t id, const Job& before
 void Ledger::change(std::uint64_t id, const Job& before, const Job& after) {
   const JobState now = after.state == JobState::ready ? waiting_state(id) : after.state;
   if (before.state == JobState::delayed) tx_.erase(delayed_key(before.not_before, id));
+  keep_attempt(tx_, id, before, after);
   if (is_default(after)) {
     tx_.erase(Key(Table::job, id));
   } else {

@@ -36,18 +36,19 @@ enum class Table : char {
   definition = 'D',  // + what its reader chose; by itself: how many
   retries = 'E',     // + job: retries so far by the rules of its failure handler
   set_aside = 'F',   // + job: failed, canceled, terminated or held
-  upstream = 'G',    // + first job of a run of jobs that the same barriers wait for
-  host = 'H',        // + hash of a host's name + epoch of a live worker on it; empty
-  gang = 'g',        // + job + claim: until all of its members have left
-  kept_job = 'j',    // + job of several nodes that waits: hash of the group that keeps nodes for it
-  keeping = 'k',     // + hash of a group: the job of several nodes that it keeps nodes for
-  node = 'n',        // + hash of a group + when its node is free + epoch of a live worker; empty
-  idle = 'I',        // + epoch of a live worker with a bell that got less than it asked for; empty
-  job = 'J',         // + job
-  tally = 'K',       // one key
-  limit = 'L',       // + number; what there is of it a person may set
-  signature = 'M',   // + job that ended and takes or makes files or user data
-  name = 'N',        // + name hash + job
+  past_attempt = 'f',  // + job + number of an attempt before its newest: its record then
+  upstream = 'G',      // + first job of a run of jobs that the same barriers wait for
+  host = 'H',          // + hash of a host's name + epoch of a live worker on it; empty
+  gang = 'g',          // + job + claim: until all of its members have left
+  kept_job = 'j',   // + job of several nodes that waits: hash of the group that keeps nodes for it
+  keeping = 'k',    // + hash of a group: the job of several nodes that it keeps nodes for
+  node = 'n',       // + hash of a group + when its node is free + epoch of a live worker; empty
+  idle = 'I',       // + epoch of a live worker with a bell that got less than it asked for; empty
+  job = 'J',        // + job
+  tally = 'K',      // one key
+  limit = 'L',      // + number; what there is of it a person may set
+  signature = 'M',  // + job that ended and takes or makes files or user data
+  name = 'N',       // + name hash + job
   order = 'o',     // + place in the order of claims, of each class with ready jobs; where there are
                    // many classes
   own_rank = 'O',  // + job whose class or priority is not its span's
@@ -217,6 +218,13 @@ struct Countdown {
 
 // The job in a key of the names.
 [[nodiscard]] std::optional<std::uint64_t> named_in(std::string_view key);
+
+struct PastAttempt {
+  std::uint64_t job = 0;
+  std::uint32_t attempt = 0;
+};
+[[nodiscard]] Key past_attempt_key(std::uint64_t job, std::uint32_t attempt);
+[[nodiscard]] std::optional<PastAttempt> past_attempt_in(std::string_view key);
 
 // Where a delayed job is listed: the one that is due first stands first.
 [[nodiscard]] Key delayed_key(WallTime not_before, std::uint64_t id);

@@ -1,0 +1,71 @@
+#include "lib/claim/tables/past_attempts.h"
+
+#include "lib/claim/tables/state.h"
+#include "lib/claim/tables/tables.h"
+
+namespace torc::claim {
+namespace {
+
+// Whether the record tells of an attempt that has ended.
+bool tells_an_end(const Job& job) {
+  return job.attempt > 0 && job.claim != 0 && !is_live(job.state) &&
+         job.outcome.cause != EndCause::none && !is_passed_over(job);
+}
+
+JobState state_of_end(const Outcome& outcome) {
+  if (is_loss(outcome.cause) || is_interruption(outcome.cause)) return JobState::ready;
+  switch (outcome.cause) {
+    case EndCause::exited:
+      return outcome.exit_code == 0 ? JobState::completed : JobState::failed;
+    case EndCause::canceled:
+    case EndCause::removed:
+      return JobState::canceled;
+    case EndCause::timed_out:
+      return JobState::terminated;
+    default:
+      return JobState::failed;
+  }
+}
+
+Result<void> scan_below(const Reader& reader, std::string_view prefix, const VisitAttempt& visit) {
+  State state(reader);
+  const auto decode = [](const store::Entry& e) {
+    const auto of = past_attempt_in(e.key);
+    auto job = of ? decode_job(e.value) : std::nullopt;
+    using Found = std::optional<std::pair<JobId, Job>>;
+    return job && job->attempt == of->attempt ? Found({JobId{of->job}, *std::move(job)}) : Found();
+  };
+  each_readable(state, prefix, decode,
+                [&](const auto& found) { return visit(found.first, found.second); });
+  return state.sound();
+}
+
+}  // namespace
+
+void keep_attempt(Transaction& tx, std::uint64_t id, const Job& before, const Job& after) {
+  if (!tells_an_end(before)) return;
+  if (before.attempt == after.attempt && before.outcome == after.outcome) return;
+  const Key key = past_attempt_key(id, before.attempt);
+  if (tx.get(key)) return;
+  Job kept;
+  kept.state = state_of_end(before.outcome);
+  kept.attempt = before.attempt;
+  kept.claim = before.claim;
+  kept.worker = before.worker;
+  kept.claimed_at = before.claimed_at;
+  kept.alternative = before.alternative;
+  kept.outcome = before.outcome;
+  tx.put(key, encode(kept));
+  if (before.attempt > kKeptAttempts)
+    tx.erase(past_attempt_key(id, before.attempt - kKeptAttempts));
+}
+
+Result<void> scan_past_attempts(const Reader& reader, JobId id, const VisitAttempt& visit) {
+  return scan_below(reader, Key(Table::past_attempt, raw(id)), visit);
+}
+
+Result<void> scan_past_attempts(const Reader& reader, const VisitAttempt& visit) {
+  return scan_below(reader, Key(Table::past_attempt), visit);
+}
+
+}  // namespace torc::claim
