@@ -139,11 +139,10 @@ std::vector<std::string> names_of(const std::vector<claim::JobState>& states) {
   return names;
 }
 
-void add_state(Command& c, SelectOptions& o, const std::vector<claim::JobState>& states) {
-  c.option(
-       "--state", o.state,
-       fmt::format("jobs in one of these states, with commas (with --name: those that match): {}",
-                   fmt::join(names_of(states), ", ")))
+Flag add_state(Command& c, SelectOptions& o, const std::vector<claim::JobState>& states,
+               const std::string& help) {
+  return c
+      .option("--state", o.state, fmt::format("{}: {}", help, fmt::join(names_of(states), ", ")))
       .value("STATES")
       .check([names = names_of(states)](const std::string& value) -> std::string {
         for (const std::string_view word : split(value, ',')) {
@@ -165,6 +164,7 @@ std::vector<claim::JobState> states_of(const SelectOptions& o) {
 bool names_a_store(const App& app, const std::string& word) {
   const Path path = app.directory / word;
   std::error_code error;
+  if (word.starts_with('/') || word.starts_with("./") || word.starts_with("../")) return true;
   if (path.extension() == ".torc" || std::filesystem::exists(path / "META", error)) return true;
   // A script without an ending may as well be called as a job is.
   return is_workflow_file(path) && (path.has_extension() || word.find('/') != std::string::npos);

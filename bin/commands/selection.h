@@ -23,7 +23,10 @@ inline constexpr const char* kNamesHelp =
 // And --name. `help`: what stands for the arguments, ": ", and what they are.
 void add_names(Command& c, SelectOptions& o, const std::string& help = kNamesHelp);
 void add_all(Command& c, SelectOptions& o, const std::string& help);
-void add_state(Command& c, SelectOptions& o, const std::vector<claim::JobState>& states);
+inline constexpr const char* kStateHelp =
+    "jobs in one of these states, with commas (with --name: those that match)";
+Flag add_state(Command& c, SelectOptions& o, const std::vector<claim::JobState>& states,
+               const std::string& help = kStateHelp);
 // For help and for choices.
 [[nodiscard]] std::vector<std::string> names_of(const std::vector<claim::JobState>& states);
 

@@ -22,6 +22,20 @@ std::string command_words(const std::vector<CommandHelp>& commands) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
+// Whether its arguments may be jobs.
+bool takes_jobs(const CommandHelp& command) {
+  return !command.arguments.empty() &&
+         command.arguments.front().names.front().find("NAME") != std::string::npos;
+}
+
+// Jobs and stages, which torc itself looks up. The shell takes "stage:al" for three words.
+constexpr std::string_view kJobsForBash = R"(      local typed=$cur IFS=$'\n'
+      [[ $prev == stage && $cur == : ]] && typed=stage:
+      [[ $prev == : && ${COMP_WORDS[COMP_CWORD-2]} == stage ]] && typed=stage:$cur
+      COMPREPLY=($(torc completion words "$typed" "${COMP_WORDS[@]:2:COMP_CWORD-2}" 2>/dev/null))
+      [[ $typed == "$cur" ]] || COMPREPLY=("${COMPREPLY[@]#stage:}") ;;
+)";
+
 // Values come before flags, since the word before decides.
 std::string for_bash(const std::vector<CommandHelp>& commands) {
   std::string script = R"(_torc() {
@@ -53,7 +67,13 @@ std::string for_bash(const std::vector<CommandHelp>& commands) {
     script += fmt::format("    '{} 2') COMPREPLY=($(compgen -W '{}' -- \"$cur\")) ;;\n",
                           command.name, fmt::join(command.arguments.front().choices, " "));
   }
-  script += "  esac\n  [[ $cur == -* ]] || return\n  case \"$command\" in\n";
+  script += "  esac\n  if [[ $cur != -* ]]; then\n    case \"$command\" in\n";
+  std::vector<std::string> of_jobs;
+  for (const CommandHelp& command : commands) {
+    if (takes_jobs(command)) of_jobs.push_back(command.name);
+  }
+  if (!of_jobs.empty()) script += fmt::format("    {})\n{}", fmt::join(of_jobs, "|"), kJobsForBash);
+  script += "    esac\n    return\n  fi\n  case \"$command\" in\n";
   for (const CommandHelp& command : commands) {
     script += fmt::format("    {}) COMPREPLY=($(compgen -W '{}' -- \"$cur\")) ;;\n", command.name,
                           flag_words(command));
@@ -75,6 +95,12 @@ std::string for_fish(const std::vector<CommandHelp>& commands) {
       if (argument.choices.empty()) continue;
       script += fmt::format("complete -c torc -n '__fish_seen_subcommand_from {}' -f -a '{}'\n",
                             command.name, fmt::join(argument.choices, " "));
+    }
+    if (takes_jobs(command)) {
+      script += fmt::format(
+          "complete -c torc -n '__fish_seen_subcommand_from {}' -a '(torc completion words "
+          "(commandline -ct) (commandline -opc)[3..] 2>/dev/null)'\n",
+          command.name);
     }
     for (const FlagHelp& flag : command.flags) {
       script += fmt::format("complete -c torc -n '__fish_seen_subcommand_from {}'", command.name);

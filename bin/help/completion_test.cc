@@ -15,13 +15,14 @@ const std::vector<CommandHelp> kCommands = {
      "Make it",
      {{{"--engine"}, true, {"lmdb", "journal"}, "how"}, {{"--store"}, true, {}, ""}}},
     {"jobs", "List 'em", {{{"-q", "--quiet"}, false, {}, "less"}}},
-    {"data", "Look", {}, {{{"ACTION"}, true, {"get", "set"}, ""}}}};
+    {"data", "Look", {}, {{{"ACTION"}, true, {"get", "set"}, ""}}},
+    {"logs", "Print", {{{"-f"}, false, {}, ""}}, {{{"[STORE] NAME…"}, true, {}, ""}}}};
 
 // What bash would offer after these words, the last of which is being typed.
-std::string offered(const std::string& words, int last) {
+std::string offered(const std::string& words, int last, const std::string& before = "") {
   const std::string program =
-      fmt::format("{}\nCOMP_WORDS=({}); COMP_CWORD={}; _torc; echo -n \"${{COMPREPLY[@]}}\"",
-                  *completion_script("bash", kCommands), words, last);
+      fmt::format("{}{}\nCOMP_WORDS=({}); COMP_CWORD={}; _torc; echo -n \"${{COMPREPLY[@]}}\"",
+                  before, *completion_script("bash", kCommands), words, last);
   // Quoted for sh, which knows no $'…'.
   std::FILE* pipe = popen(("bash -c " + shell_quote(program)).c_str(), "r");
   std::string out;
@@ -37,6 +38,21 @@ TEST(Completion, bash_is_offered_commands_flags_and_values) {
   EXPECT_EQ(offered("torc init --e", 2), "--engine");
   EXPECT_EQ(offered("torc data ''", 2), "get set");
   EXPECT_EQ(offered("torc data get ''", 3), "");
+}
+
+// torc itself is asked which there are: here it tells how.
+TEST(Completion, bash_is_offered_the_jobs_that_torc_finds) {
+  const std::string torc = "torc() { printf '<%s>' \"$@\"; }; ";
+  const auto asked = [&](const std::string& words, int last) { return offered(words, last, torc); };
+  EXPECT_EQ(asked("torc logs al", 2), "<completion><words><al>");
+  EXPECT_EQ(asked("torc logs wf.torc al", 3), "<completion><words><al><wf.torc>");
+  EXPECT_EQ(asked("torc logs ''", 2), "<completion><words><>");
+  EXPECT_EQ(asked("torc logs stage : al", 4), "<completion><words><stage:al><stage><:>");
+  EXPECT_EQ(asked("torc logs -", 2), "-f");
+  EXPECT_EQ(asked("torc jobs al", 2), "") << "it takes none";
+  const std::string found = "torc() { echo stage:align; }; ";
+  EXPECT_EQ(offered("torc logs stage : al", 4, found), "align") << "the rest is typed already";
+  EXPECT_EQ(offered("torc logs st", 2, found), "stage:align");
 }
 
 TEST(Completion, bash_is_left_to_complete_files_where_torc_knows_nothing) {

@@ -43,7 +43,7 @@ TEST_F(Advice, where_no_worker_is_names_what_a_worker_must_be_told_for_the_jobs)
   EXPECT_EQ(here.json({"status", "wf.torc"})["remedy"], named + ", or " + wide);
   EXPECT_EQ(remedy("wide"), wide);
   EXPECT_EQ(remedy("fp"), named);
-  EXPECT_EQ(here.run({"run", "wf.torc", "--resource", "fpga=2", "-q"}).exit_code, 1);
+  EXPECT_EQ(here.run({"run", "wf.torc", "--resource", "fpga=2", "-q"}).exit_code, 3);
   EXPECT_EQ(here.jobs("wf.torc")["fp"]["state"], "completed");
 }
 

@@ -272,7 +272,7 @@ TEST(Exec, as_many_as_asked_run_at_a_time_also_when_they_ask_for_something) {
 TEST(Exec, says_what_this_node_lacks_and_goes_on_where_it_has_it) {
   const Workplace here;
   const Ended lacks = here.run({"exec", "--resource", "fpga=1", "--store", "s", "-c", "echo", "x"});
-  EXPECT_EQ(lacks.exit_code, 1) << lacks;
+  EXPECT_EQ(lacks.exit_code, 3) << lacks;
   EXPECT_TRUE(lacks.says("it needs 1 'fpga', of which there is none")) << lacks;
   EXPECT_TRUE(lacks.says("--node-resource says what this node has")) << lacks;
   const Ended ended = here.run({"exec", "--resume", "--store", "s", "--node-resource", "fpga=1"});

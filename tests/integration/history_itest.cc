@@ -66,13 +66,10 @@ TEST_P(History, tells_that_a_worker_died_and_its_job_ran_again) {
   auto told = kinds(here_.json({"history", "--job", "a"})["events"]);
   // Whether the start was reported before the worker died is a matter of milliseconds.
   if (told.size() == 6 && told[1] == "started") told.erase(told.begin() + 1);
-  if (std::string(GetParam()) == "journal") {
-    EXPECT_EQ(told,
-              (std::vector<std::string>{"claimed", "requeued", "claimed", "started", "finished"}));
-  } else {
-    // Only the newest attempt is in the state.
-    EXPECT_EQ(told, (std::vector<std::string>{"claimed", "started", "finished"}));
-  }
+  EXPECT_EQ(told,
+            (std::vector<std::string>{"claimed", "requeued", "claimed", "started", "finished"}));
+  EXPECT_EQ(here_.json({"history", "a"}), here_.json({"history", "--job", "a"}));
+  EXPECT_EQ(here_.run({"history", "a", "b"}).exit_code, 2);
   const auto all = kinds(here_.json({"history"})["events"]);
   EXPECT_EQ(std::count(all.begin(), all.end(), "expired"), 1);
 }

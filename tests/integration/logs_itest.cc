@@ -90,6 +90,28 @@ TEST_P(Logs, of_failed_jobs_are_shown_with_headings_and_only_their_ends) {
   EXPECT_EQ(logs({"bad", "--tail", "1"}), "100\n");
 }
 
+TEST_P(Logs, of_several_jobs_are_shown_with_headings) {
+  write_spec(R"(jobs:
+  - {name: "a_{i}", command: "echo a {i}; echo more", parameters: {i: "1:2"}}
+  - {name: b, command: echo b, priority: -1}
+  - {name: never, command: echo never, depends_on: [held]}
+  - {name: held, command: "true"}
+)");
+  ASSERT_EQ(here_.run({"init", "wf.yaml"}).exit_code, 0);
+  ASSERT_EQ(here_.run({"hold", "held"}).exit_code, 0);
+  ASSERT_EQ(here_.run({"run", "wf.torc", "-q"}).exit_code, 3);
+  EXPECT_EQ(logs({"a_*"}), "==> a_1 <==\na 1\nmore\n\n==> a_2 <==\na 2\nmore\n");
+  EXPECT_EQ(logs({"wf.torc", "stage:a", "b", "--tail", "1"}),
+            "==> a_1 <==\nmore\n\n==> a_2 <==\nmore\n\n==> b <==\nb\n");
+  EXPECT_EQ(logs({"a_2*"}), "a 2\nmore\n") << "one job needs no heading";
+  const Ended some = here_.run({"logs", "never", "b"});
+  EXPECT_EQ(some.exit_code, 0) << some;
+  EXPECT_TRUE(some.says("'never' has not run")) << some;
+  EXPECT_TRUE(some.says("==> b <==\nb")) << some;
+  EXPECT_EQ(here_.run({"logs", "a_*", "--follow"}).exit_code, 2);
+  EXPECT_EQ(here_.run({"logs", "x_*"}).exit_code, 2);
+}
+
 TEST_P(Logs, of_a_job_that_can_no_longer_start_are_not_waited_for) {
   write_spec(R"(jobs:
   - {name: bad, command: exit 3}

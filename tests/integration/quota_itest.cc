@@ -224,7 +224,7 @@ TEST_P(Quota, a_limit_that_there_is_not_cannot_be_set) {
   EXPECT_EQ(tried["limits"][0]["limit"], 7);
   EXPECT_EQ(here.run({"set", "--limit", "licence=0"}).exit_code, 0);
   const Ended held = run_all();
-  EXPECT_EQ(held.exit_code, 1) << held;
+  EXPECT_EQ(held.exit_code, 3) << held;
   EXPECT_TRUE(held.says("a limit keeps 1 ready job(s) from starting")) << held;
   EXPECT_EQ(here.run({"set", "--limit", "licence=3"}).exit_code, 0);
   EXPECT_EQ(here.json({"status"})["limits"][0]["limit"], 3);
@@ -298,7 +298,7 @@ jobs:
   EXPECT_TRUE(told.says("   2  dear_1 ")) << told;
   EXPECT_TRUE(here.run({"job", "dear_1"}).says("the budget: 0.0")) << here.run({"job", "dear_1"});
   const Ended again = run_all();
-  EXPECT_EQ(again.exit_code, 1) << again;
+  EXPECT_EQ(again.exit_code, 3) << again;
   EXPECT_TRUE(again.says("the budget keeps 2 ready job(s) from starting")) << again;
   expect_sound();
 }

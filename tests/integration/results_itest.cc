@@ -87,19 +87,27 @@ TEST_P(Results, tell_every_ending_apart) {
   EXPECT_EQ(here_.run({"results", "--csv", "--json"}).exit_code, 2);
 }
 
-TEST_P(Results, earlier_attempts_are_told_while_their_commits_are_kept) {
+TEST_P(Results, earlier_attempts_are_told_by_either_engine) {
   run(R"(name: wf
 failure_handlers: [{name: h, rules: [{exit_codes: [3], max_retries: 2}]}]
 jobs: [{name: a, command: exit 3, failure_handler: h}]
 )");
   EXPECT_EQ(here_.json({"results"}).size(), 1U);
   const json all = here_.json({"results", "--all-attempts"});
-  const bool kept = std::string(GetParam()) == "journal";
-  ASSERT_EQ(all.size(), kept ? 3U : 1U) << all;
-  EXPECT_EQ(all.back()["attempt"], 3);
-  EXPECT_EQ(all.front()["exit_code"], 3);
-  const Ended said = here_.run({"results", "--all-attempts"});
-  EXPECT_EQ(said.err.empty(), kept) << said;
+  ASSERT_EQ(all.size(), 3U) << all;
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(all[i]["attempt"], i + 1);
+    EXPECT_EQ(all[i]["exit_code"], 3);
+    EXPECT_EQ(all[i]["state"], "failed");
+  }
+  EXPECT_EQ(here_.run({"results", "--all-attempts"}).err, "");
+  const Ended one = here_.run({"job", "a"});
+  EXPECT_TRUE(one.says("before       2 on ")) << one;
+  EXPECT_TRUE(one.says("             1 on ")) << one;
+  // A result that was thrown away stays known, also while the job runs again or is not reached.
+  EXPECT_EQ(here_.run({"reset", "--all", "--yes"}).exit_code, 0);
+  EXPECT_EQ(here_.json({"results", "--all-attempts"}).size(), 3U);
+  EXPECT_EQ(here_.run({"verify"}).exit_code, 0);
 }
 
 TEST_P(Results, a_job_that_was_held_has_no_attempt_for_it) {
@@ -202,6 +210,25 @@ jobs: [{name: a, command: "grep Cpus_allowed_list /proc/self/status | grep -E '\
   ASSERT_EQ(here_.run({"init", "wf.yaml", "--engine", GetParam()}).exit_code, 0);
   const Ended ended = here_.run({"run", "wf.torc", "--num-gpus", "0"});
   EXPECT_EQ(ended.exit_code, 0) << ended;
+}
+
+TEST_P(Results, are_of_jobs_by_globs_stages_and_several_states) {
+  run(R"(name: wf
+jobs:
+  - {name: 'a_{i}', command: "test {i} != 2", parameters: {i: "1:3"}}
+  - {name: b, command: "true"}
+)");
+  const auto rows = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), "results");
+    return here_.json(words).size();
+  };
+  EXPECT_EQ(rows({"a_*"}), 3U);
+  EXPECT_EQ(rows({"stage:a", "b"}), 4U);
+  EXPECT_EQ(rows({"a_*", "--failed"}), 1U);
+  EXPECT_EQ(rows({"--state", "failed,completed"}), 4U);
+  EXPECT_EQ(rows({"b", "--state", "failed"}), 0U);
+  EXPECT_EQ(here_.run({"results", "c_*"}).exit_code, 2);
+  EXPECT_EQ(here_.run({"results", "--state", "gone"}).exit_code, 2);
 }
 
 }  // namespace

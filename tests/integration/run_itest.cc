@@ -147,7 +147,7 @@ TEST(Run, takes_a_word_that_is_no_path_for_a_store_and_says_how_a_job_is_named) 
   here.write("wf.yaml", "name: wf\njobs: [{name: t_1, command: 'true'}]\n");
   EXPECT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
   for (const std::vector<std::string>& words :
-       {std::vector<std::string>{"jobs", "t_1"}, {"logs", "t_1", "t_2"}}) {
+       {std::vector<std::string>{"status", "t_1"}, {"verify", "t_1"}}) {
     const Ended refused = here.run(words);
     EXPECT_TRUE(refused.says("there is no store ")) << refused;
     EXPECT_TRUE(refused.says("a job is named behind it: torc job STORE t_1")) << refused;
@@ -305,7 +305,7 @@ jobs:
   - {name: big, command: "true", resource_requirements: huge}
 )");
   const Ended ended = here.run({"run", "wf.yaml"});
-  EXPECT_EQ(ended.exit_code, 1) << ended;
+  EXPECT_EQ(ended.exit_code, 3) << ended;
   EXPECT_TRUE(ended.says("1 ready job(s) cannot run on this worker")) << ended;
   EXPECT_TRUE(ended.says("big: it needs 5000 CPUs of ")) << ended;
   // And before anything ran.
@@ -344,7 +344,7 @@ TEST(Order, a_label_that_does_not_match_is_told_as_that) {
   const Workplace here;
   here.write("wf.yaml", "name: wf\njobs: [{name: a, command: \"true\", label: fast}]\n");
   const Ended ended = here.run({"run", "wf.yaml", "--label", "slow"});
-  EXPECT_EQ(ended.exit_code, 1) << ended;
+  EXPECT_EQ(ended.exit_code, 3) << ended;
   EXPECT_TRUE(ended.says("a: it asks for label 'fast', and this worker has 'slow'")) << ended;
 }
 

@@ -52,6 +52,46 @@ TEST_F(Selecting, every_command_that_changes_jobs_takes_all_forms) {
   EXPECT_EQ(about({"retry"}, {"m*"}), 1);
 }
 
+TEST_F(Selecting, the_list_of_jobs_is_of_those_that_are_meant) {
+  const auto listed = [&](Words words) {
+    words.insert(words.begin(), "jobs");
+    return here.json(words).size();
+  };
+  EXPECT_EQ(listed({}), 14U);
+  EXPECT_EQ(listed({"wf.torc"}), 14U);
+  EXPECT_EQ(listed({"align_1*"}), 4U);
+  EXPECT_EQ(listed({"stage:align", "merge", "--limit", "13"}), 13U);
+  ASSERT_EQ(here.run({"run", "wf.torc", "-q"}).exit_code, 1);
+  EXPECT_EQ(listed({"--failed"}), 1U);
+  EXPECT_EQ(listed({"--state", "failed,completed"}), 14U);
+  EXPECT_EQ(listed({"--state", "failed,completed", "--limit", "1"}), 1U);
+  EXPECT_EQ(listed({"m*", "--state", "completed"}), 1U);
+  EXPECT_EQ(listed({"m*", "--name", "nd$"}), 1U);
+  EXPECT_EQ(here.run({"jobs", "nobody"}).exit_code, 2);
+}
+
+TEST_F(Selecting, a_shell_is_offered_jobs_and_stages) {
+  const auto offered = [&](Words words) {
+    words.insert(words.begin(), {"completion", "words"});
+    const Ended ended = here.run(words);
+    EXPECT_EQ(ended.exit_code, 0) << ended;
+    EXPECT_EQ(ended.err, "");
+    return ended.out;
+  };
+  EXPECT_EQ(offered({"me"}), "mend\nmerge\n");
+  EXPECT_EQ(offered({"align_1"}), "align_1\nalign_10\nalign_11\nalign_12\n");
+  EXPECT_EQ(offered({"sta", "wf.torc"}), "stage:align\n");
+  EXPECT_EQ(offered({"nothing"}), "");
+  EXPECT_EQ(offered({"me", "gone.torc"}), "") << "a store that is not there";
+  here.write("many.yaml",
+             "name: many\njobs: [{name: 'work_{i}', command: x, parameters: {i: '1:1000'}}]\n");
+  ASSERT_EQ(here.run({"init", "many.yaml"}).exit_code, 0);
+  EXPECT_EQ(offered({"w", "many.torc"}), "work_\n") << "what all of them begin with";
+  std::string ten;
+  for (char digit = '0'; digit <= '9'; ++digit) ten += std::string("work_99") + digit + "\n";
+  EXPECT_EQ(offered({"work_99", "many.torc"}), "work_99\n" + ten);
+}
+
 TEST_F(Selecting, takes_names_from_standard_input) {
   Launch launch = here.torc({"hold", "-", "--dry-run"});
   launch.argv.insert(launch.argv.begin(),
@@ -106,7 +146,7 @@ TEST_F(Selecting, a_list_that_is_none_is_refused_with_its_line) {
   here.write("giant", "");
   std::filesystem::resize_file(here.path() / "giant", 65U << 20U);
   refused("@giant", "is a list of names of more than 64 MiB");
-  refused("@/dev/zero", "a list of names of more than 64 MiB");
+  refused("@/dev/zero", "not a regular file");
   EXPECT_EQ(here.json({"status"})["jobs_by_state"]["canceled"], 0);
 }
 

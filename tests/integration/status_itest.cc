@@ -37,7 +37,7 @@ INSTANTIATE_TEST_SUITE_P(Engines, Status, testing::Values("journal", "lmdb"));
 TEST_P(Status, tells_by_its_exit_code_how_it_is_where_that_is_asked_for) {
   make_store();
   const Ended begun = here.run({"status", "--exit-code"});
-  EXPECT_EQ(begun.exit_code, 1) << begun;
+  EXPECT_EQ(begun.exit_code, 3) << begun;
   EXPECT_TRUE(begun.says("the workflow is not finished")) << begun;
   EXPECT_EQ(here.run({"status"}).exit_code, 0);
   gate.open_gate(1);

@@ -208,7 +208,7 @@ jobs:
   - {name: endless, command: echo b > record; read x < gate}
 )");
   const Ended ended = here_.run({"run", "wf.yaml", "--num-cpus", "4", "--time-limit", "8s"});
-  EXPECT_EQ(ended.exit_code, 1) << ended;
+  EXPECT_EQ(ended.exit_code, 3) << ended;
   EXPECT_EQ(state_of("short"), "completed");
   EXPECT_EQ(state_of("endless"), "ready");
   EXPECT_EQ(state_of("too_long"), "ready");

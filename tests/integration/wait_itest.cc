@@ -78,7 +78,7 @@ TEST_P(Wait, says_that_it_is_not_finished_when_its_time_is_up) {
     std::vector<std::string> words{"wait", "--timeout", "0"};
     if (quiet) words.emplace_back("-q");
     const Ended ended = here.run(words);
-    EXPECT_EQ(ended.exit_code, 1) << ended;
+    EXPECT_EQ(ended.exit_code, 3) << ended;
     EXPECT_TRUE(ended.says("wf is not finished after 0 s: 1 blocked, 1 ready")) << ended;
   }
 }
@@ -87,7 +87,7 @@ TEST_P(Wait, does_not_wait_for_what_is_held) {
   make_store();
   ASSERT_EQ(here.run({"hold", "a"}).exit_code, 0);
   const Ended ended = here.run({"wait"});
-  EXPECT_EQ(ended.exit_code, 1) << ended;
+  EXPECT_EQ(ended.exit_code, 3) << ended;
   EXPECT_TRUE(ended.says("torc release wf.torc --all")) << ended;
 }
 

@@ -166,7 +166,7 @@ jobs:
 
 TEST_F(Why, a_job_that_was_cut_off_with_its_worker_s_time_says_how_often) {
   make("name: wf\njobs: [{name: a, command: sleep 1000}]\n");
-  do_it({"run", "wf.torc", "--time-limit", "8s"}, 1);
+  do_it({"run", "wf.torc", "--time-limit", "8s"}, 3);
   EXPECT_EQ(kinds("a"), "no_worker,time") << answer;
   EXPECT_TRUE(has(text(1), "It was ended once before it was done")) << text(1);
   EXPECT_TRUE(has(text(1), "When that has happened 5 times it is given up")) << text(1);

@@ -2,15 +2,17 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bin/commands/commands.h"
 #include "bin/commands/selection.h"
 #include "bin/flags.h"
-#include "bin/locate.h"
 #include "bin/tables.h"
 #include "lib/base/text/quote.h"
 #include "lib/base/text/table.h"
@@ -21,9 +23,8 @@ namespace torc::cli {
 namespace {
 
 struct JobsOptions {
-  std::string store;
-  std::string state;
-  std::string name;         // regular expression, searched in the name
+  SelectOptions jobs;       // [STORE] [NAME…], states, and a regular expression
+  bool failed = false;      // in one of the states of what went wrong
   std::uint64_t limit = 0;  // 0: all
   bool json = false;
 };
@@ -56,22 +57,51 @@ void add_row(Table& table, const claim::Reader& reader, workflow::RecipeBook& bo
              claim::raw(job.worker) == 0 ? "-" : std::to_string(claim::raw(job.worker))});
 }
 
+// Those that were named, in one of the states, by their numbers; of several states one after the
+// other. `visit` returns whether to go on.
+Result<void> scan(const claim::Reader& reader,
+                  const std::optional<std::vector<claim::JobRange>>& of,
+                  const std::vector<JobState>& states,
+                  const std::function<bool(JobId, const claim::Job&)>& visit) {
+  if (of) {
+    return claim::scan_jobs_of(reader, *of, [&](JobId id, const claim::Job& job) {
+      const bool wanted = states.empty() || std::ranges::find(states, job.state) != states.end();
+      return !wanted || visit(id, job);
+    });
+  }
+  if (states.empty()) return claim::scan_jobs(reader, std::nullopt, visit);
+  bool goes_on = true;
+  for (const JobState state : states) {
+    if (!goes_on) break;
+    TORC_TRY(claim::scan_jobs(
+        reader, state, [&](JobId id, const claim::Job& job) { return goes_on = visit(id, job); }));
+  }
+  return {};
+}
+
 Result<Exit> run(const App& app, const JobsOptions& options) {
-  const std::optional<JobState> state = claim::state_named(options.state);
-  const RE2 pattern(options.name, RE2::Quiet);
+  const RE2 pattern(options.jobs.name, RE2::Quiet);
   if (!pattern.ok()) {
-    return Error{ErrorKind::invalid, fmt::format("--name '{}': {}", options.name, pattern.error()),
+    return Error{ErrorKind::invalid,
+                 fmt::format("--name '{}': {}", options.jobs.name, pattern.error()),
                  "write an RE2 regular expression, such as '^work_1.*'"};
   }
-  TORC_ASSIGN(auto store, open_store(app, options.store));
+  TORC_ASSIGN(const auto where, locate_store_and_names(app, options.jobs.words));
+  TORC_ASSIGN(auto store, store::Store::open(app.world, where.store, store::Tuning{}));
+  const std::vector<JobState> states =
+      options.failed ? claim::states_with(claim::trait::kTroubled) : states_of(options.jobs);
   const WallTime now = app.clock.wall_now();
   Table page = new_page();
   std::uint64_t shown = 0;
   const auto list = [&](const claim::Reader& reader) -> Result<void> {
     workflow::RecipeBook book;
+    std::optional<std::vector<claim::JobRange>> named;
+    if (!where.names.empty()) {
+      TORC_ASSIGN(named, select_jobs(reader, Selection{where.names, "", {}, false}));
+    }
     if (options.json) say(app.out, "[");
-    TORC_TRY(claim::scan_jobs(reader, state, [&](JobId id, const claim::Job& job) {
-      if (!options.name.empty() &&
+    TORC_TRY(scan(reader, named, states, [&](JobId id, const claim::Job& job) {
+      if (!options.jobs.name.empty() &&
           !RE2::PartialMatch(workflow::job_name(book, reader, id), pattern))
         return true;
       if (options.json) {
@@ -103,11 +133,15 @@ Result<Exit> run(const App& app, const JobsOptions& options) {
 void add_jobs(Command& c) {
   auto& o = c.options<JobsOptions>();
   c.about("List jobs");
-  c.argument("STORE", o.store, "store");
-  c.option("--state", o.state, "only jobs in this state")
-      .value("STATE")
-      .choices(names_of(claim::all_states()));
-  c.option("--name", o.name, "only jobs whose name matches").value("REGEX");
+  c.argument("NAME", o.jobs.words,
+             "[STORE] [NAME…]: jobs by name, by #NUMBER, 'align_*', stage:align, @FILE or - "
+             "(default: all)")
+      .value("[STORE] [NAME…]");
+  const Flag failed =
+      c.flag("--failed", o.failed, "only jobs that failed, were terminated or are to be decided");
+  add_state(c, o.jobs, claim::all_states(), "only jobs in one of these states, with commas")
+      .excludes(failed);
+  c.option("--name", o.jobs.name, "only jobs whose name matches").value("REGEX");
   c.option("--limit", o.limit, "at most N jobs").value("N").at_least_one();
   c.flag("--json", o.json, "machine-readable output");
   c.shows_tables();

@@ -7,13 +7,16 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "bin/commands/commands.h"
 #include "bin/commands/look/job_logs.h"
+#include "bin/commands/selection.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
 #include "lib/base/json_value.h"
+#include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/job_scan.h"
 #include "lib/claim/queries/queries.h"
@@ -229,23 +232,67 @@ Result<void> print_one(const App& app, store::Store& store, const std::string& n
   workflow::RecipeBook book;
   TORC_ASSIGN(std::optional<report::JobNow> now, report::look_at_job(store, book, name));
   if (!now) return workflow::no_such_job(name);
-  TORC_TRY(choose(*now, name, options.attempt));
+  TORC_TRY(choose(*now, now->name, options.attempt));
   TORC_TRY(check_rank(*now, options.rank));
   report::choose_rank(now->output, options.rank.value_or(0));
   if (options.recovery) return print_recovery(app, *now, options);
   if (options.json) return print_json(app, *now, options.rank);
   const exec::Stream stream = stream_of(options);
   if (!report::is_kept(now->output.stdio.mode, stream)) {
-    return usage(fmt::format("the {} of '{}' is not kept (its stdio mode)", name_of(stream), name),
-                 "");
+    return usage(
+        fmt::format("the {} of '{}' is not kept (its stdio mode)", name_of(stream), now->name), "");
   }
   return options.path_only ? print_path(app, *now, options) : print_stream(app, *now, options);
 }
 
+// The jobs that are meant, as commands take one: one that is named alone by its name.
+Result<std::vector<std::string>> jobs_meant(store::Store& store,
+                                            const std::vector<std::string>& names) {
+  std::vector<std::string> jobs;
+  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    jobs.clear();
+    workflow::RecipeBook book;
+    if (names.size() == 1) {
+      TORC_ASSIGN(const auto id, workflow::find_job(book, reader, names.front()));
+      if (id) {
+        jobs = names;
+        return {};
+      }
+    }
+    TORC_ASSIGN(const auto ranges, select_jobs(reader, Selection{names, "", {}, false}));
+    for (const claim::JobRange& range : ranges) {
+      for (std::uint64_t i = 0; i < range.count; ++i)
+        jobs.push_back(fmt::format("#{}", raw(range.first) + i));
+    }
+    return {};
+  }));
+  return jobs;
+}
+
+// Each under a heading; of one that has not run, or of which nothing is kept, why.
+Result<Exit> print_several(const App& app, store::Store& store,
+                           const std::vector<std::string>& jobs, const LogsOptions& options) {
+  if (options.follow || options.json || options.recovery) {
+    return usage(fmt::format("{} jobs are named", show_count(jobs.size())),
+                 "--follow, --json and --recovery are about one");
+  }
+  bool first = true;
+  for (const std::string& job : jobs) {
+    if (!options.path_only) {
+      workflow::RecipeBook book;
+      TORC_ASSIGN(const auto now, report::look_at_job(store, book, job));
+      if (!now) return workflow::no_such_job(job);
+      say(app.out, "{}==> {} <==\n", std::exchange(first, false) ? "" : "\n", printable(now->name));
+      std::fflush(app.out);  // before what is said of it
+    }
+    const auto printed = print_one(app, store, job, options);
+    if (!printed) say(app.err, "torc: {}\n", printed.error().what);
+  }
+  return Exit::ok;
+}
+
 Result<Exit> run(const App& app, const LogsOptions& options) {
   if (options.diagnose) return print_diagnosis(app, options.words, options.json);
-  if (options.words.size() > 2)
-    return usage("more than one job is named", "torc logs [STORE] NAME; --diagnose takes several");
   if (options.failed) {
     if (options.words.size() > 1)
       return usage("--failed is about all jobs", "name no job, or leave it out");
@@ -258,11 +305,14 @@ Result<Exit> run(const App& app, const LogsOptions& options) {
         "torc logs [STORE] NAME, torc logs --failed, torc logs --diagnose, torc logs export "
         "DIR");
   }
-  TORC_ASSIGN(auto where, locate_store_and_name(app, options.words));
+  TORC_ASSIGN(auto where, locate_store_and_names(app, options.words));
+  if (where.names.empty()) return usage("no job given", "torc logs [STORE] NAME…");
   TORC_ASSIGN(const auto store, store::Store::open(app.world, where.store, store::Tuning{}));
+  TORC_ASSIGN(const auto jobs, jobs_meant(*store, where.names));
+  if (jobs.size() != 1) return print_several(app, *store, jobs, options);
   if (options.follow)
-    return follow(app, *store, where.name, stream_of(options), options.attempt, options.rank);
-  TORC_TRY(print_one(app, *store, where.name, options));
+    return follow(app, *store, jobs.front(), stream_of(options), options.attempt, options.rank);
+  TORC_TRY(print_one(app, *store, jobs.front(), options));
   return Exit::ok;
 }
 
@@ -270,10 +320,11 @@ Result<Exit> run(const App& app, const LogsOptions& options) {
 
 void add_logs(Command& c) {
   auto& o = c.options<LogsOptions>();
-  c.about("Print the output of a job, or of all that failed, or what it says of why they failed");
+  c.about("Print the output of jobs, or of all that failed, or what it says of why they failed");
   c.argument("NAME", o.words,
-             "[STORE] NAME, or #NUMBER; with --failed a STORE; with --diagnose [STORE] NAME…")
-      .value("[STORE] NAME");
+             "[STORE] NAME…: jobs by name, by #NUMBER, 'align_*', stage:align, @FILE or -; with "
+             "--failed a STORE")
+      .value("[STORE] NAME…");
   const Flag err = c.flag("--stderr", o.err, "its standard error instead of its standard output");
   const Flag follow = c.flag("-f,--follow", o.follow,
                              "print what comes until the job has ended, over all its attempts");

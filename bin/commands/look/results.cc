@@ -7,7 +7,7 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,25 +19,22 @@
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/base/text/table.h"
-#include "lib/claim/audit/history.h"
 #include "lib/claim/queries/job_scan.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/workers.h"
-#include "lib/claim/tables/tables.h"
+#include "lib/claim/tables/past_attempts.h"
 #include "lib/report/accounted_attempts.h"
 #include "lib/report/job_view.h"
 #include "lib/report/slurm_usage.h"
-#include "lib/store/journal/chain.h"
 #include "lib/worker/text/outcome_text.h"
 
 namespace torc::cli {
 namespace {
 
 struct ResultsOptions {
-  std::vector<std::string> words;  // [STORE] [NAME…]
-  bool failed = false;             // jobs that ended as failed or terminated
-  std::string state;               // empty: any
-  bool all_attempts = false;       // also those before the newest, from the commits
+  SelectOptions jobs;         // [STORE] [NAME…], and states
+  bool failed = false;        // jobs that ended as failed or terminated
+  bool all_attempts = false;  // also those before the newest
   bool json = false;
   bool csv = false;
 };
@@ -57,6 +54,7 @@ struct ResultRow {
   claim::Outcome outcome;
   std::uint32_t alternative = 0;
   std::string missing_output = {};
+  bool is_past = false;        // before the newest of its job
   bool by_sacct = false;       // some of its figures
   std::string node_list = {};  // of its step, as Slurm's accounting tells it
 };
@@ -64,8 +62,8 @@ struct ResultRow {
 // It saved its state when it was told to end, said so by its exit code, and goes on.
 bool is_checkpoint(const ResultRow& row, const workflow::RecipeBook::Page* page) {
   const std::int32_t code = page == nullptr ? 0 : page->recipe.checkpoint_exit_code();
-  return code != 0 && row.state == JobState::ready && row.outcome.cause == EndCause::exited &&
-         row.outcome.exit_code == code;
+  return code != 0 && (row.is_past || row.state == JobState::ready) &&
+         row.outcome.cause == EndCause::exited && row.outcome.exit_code == code;
 }
 
 // A job that never ran has no attempt that ended.
@@ -107,15 +105,15 @@ class Results {
   Result<Exit> run();
 
  private:
-  Result<void> collect_old();
   Result<void> show(const claim::Reader& reader);
-  [[nodiscard]] bool wanted(JobId id, JobState state) const;
+  Result<void> choose(const claim::Reader& reader, const std::vector<std::string>& names);
+  [[nodiscard]] bool wanted(JobState state) const;
   Result<void> visit(const claim::Reader& reader,
-                     const std::function<void(const ResultRow&)>& tell) const;
+                     const std::function<void(const ResultRow&)>& tell);
   void begin();
   void add(const claim::Reader& reader, ResultRow row);
   void end();
-  void say_extent() const;
+  void say_what_is_left_out() const;
   // `alternative`: as people number them; 0: there are none.
   [[nodiscard]] static ordered_json json_of(const ResultRow& row, const std::string& name,
                                             std::uint32_t alternative, const Place& place);
@@ -126,11 +124,10 @@ class Results {
   const App& app_;
   const ResultsOptions& options_;
   std::unique_ptr<store::Store> store_;
-  std::vector<std::string> names_;
-  std::set<JobId> jobs_;  // those named; empty: all
+  std::optional<std::vector<claim::JobRange>> jobs_;  // those named; nothing: all
+  std::vector<JobState> states_;                      // empty: any
   report::AccountedAttempts accounted_;
-  std::vector<ResultRow> old_;  // all attempts that the commits tell of
-  store::ChainExtent extent_;
+  std::uint64_t cut_ = 0;  // jobs with earlier attempts than are kept
   workflow::RecipeBook book_;
   std::map<claim::WorkerEpoch, Place> places_;
   Table page_{{}};
@@ -156,61 +153,45 @@ Table Results::new_page() const {
   return Table(std::move(columns));
 }
 
-bool Results::wanted(JobId id, JobState state) const {
-  if (!jobs_.empty() && !jobs_.contains(id)) return false;
-  if (options_.failed) return claim::has(state, claim::trait::kTroubled);
-  return options_.state.empty() || claim::to_string(state) == options_.state;
-}
-
-// The attempts that the commits tell of, in the order of their ends. What they do not tell is
-// found in the state later, which is at least as new.
-Result<void> Results::collect_old() {
-  claim::Historian historian([&](const claim::Event& e) {
-    const bool ended = e.kind == claim::EventKind::finished || e.kind == claim::EventKind::requeued;
-    const bool of_attempt = e.attempt > 0 && e.outcome.cause != EndCause::none;
-    if (ended && of_attempt && (jobs_.empty() || jobs_.contains(e.job)))
-      old_.push_back({e.job, e.attempt, e.state, e.worker, e.outcome, e.alternative});
-  });
-  TORC_ASSIGN(extent_, store::read_chain(app_.world, store_->directory(),
-                                         [&](std::uint64_t sequence, std::uint64_t author,
-                                             std::string_view writes) {
-                                           return historian.commit(sequence, author, writes);
-                                         }));
-  std::stable_sort(old_.begin(), old_.end(), [](const ResultRow& a, const ResultRow& b) {
-    return std::pair(a.job, a.attempt) < std::pair(b.job, b.attempt);
-  });
-  const auto told_again = [](const ResultRow& a, const ResultRow& b) {
-    return a.job == b.job && a.attempt == b.attempt && a.outcome.ended_at == b.outcome.ended_at;
-  };
-  old_.erase(std::unique(old_.begin(), old_.end(), told_again), old_.end());
-  return {};
+bool Results::wanted(JobState state) const {
+  return states_.empty() || std::ranges::find(states_, state) != states_.end();
 }
 
 Result<void> Results::visit(const claim::Reader& reader,
-                            const std::function<void(const ResultRow&)>& tell) const {
+                            const std::function<void(const ResultRow&)>& tell) {
+  Result<void> readable;
   const auto job_at = [&](JobId id, const claim::Job& job) {
-    if (!wanted(id, job.state)) return true;
-    auto next = std::lower_bound(old_.begin(), old_.end(), id,
-                                 [](const ResultRow& row, JobId at) { return row.job < at; });
-    for (; next != old_.end() && next->job == id; ++next) {
-      if (next->attempt < job.attempt || !is_result(job)) tell(*next);
+    if (!wanted(job.state)) return true;
+    const bool is_newest_told = is_result(job);
+    if (options_.all_attempts && job.attempt > (is_newest_told ? 1U : 0U)) {
+      std::uint32_t first = 0;
+      readable = claim::scan_past_attempts(reader, id, [&](JobId, const claim::Job& past) {
+        if (first == 0) first = past.attempt;
+        if (past.attempt < job.attempt || !is_newest_told)
+          tell({id,
+                past.attempt,
+                past.state,
+                past.worker,
+                past.outcome,
+                past.alternative,
+                {},
+                true});
+        return true;
+      });
+      if (first > 1 && job.attempt > claim::kKeptAttempts) ++cut_;
     }
-    if (is_result(job))
+    if (is_newest_told)
       tell({id, job.attempt, job.state, job.worker, job.outcome, job.alternative});
-    return true;
+    return readable.ok();
   };
-  if (!jobs_.empty()) {
-    for (const JobId id : jobs_) {
-      const auto job = claim::read_job(reader, id);
-      if (!job) return workflow::damaged_job(fmt::format("#{}", raw(id)));
-      job_at(id, *job);
-    }
-    return {};
+  if (jobs_) {
+    TORC_TRY(claim::scan_jobs_of(reader, *jobs_, job_at));
+  } else if (states_.empty()) {
+    TORC_TRY(claim::scan_jobs(reader, std::nullopt, job_at));
+  } else {
+    for (const JobState state : states_) TORC_TRY(claim::scan_jobs(reader, state, job_at));
   }
-  if (!options_.failed) return claim::scan_jobs(reader, claim::state_named(options_.state), job_at);
-  for (const JobState state : claim::states_with(claim::trait::kTroubled))
-    TORC_TRY(claim::scan_jobs(reader, state, job_at));
-  return {};
+  return readable;
 }
 
 const Place& Results::place_of(const claim::Reader& reader, claim::WorkerEpoch worker) {
@@ -317,16 +298,10 @@ void Results::end() {
 }
 
 // Rows are for programs too, so this goes to the other stream.
-void Results::say_extent() const {
-  if (!options_.all_attempts) return;
-  const bool complete = extent_.first == 1 && extent_.without_gap && extent_.unreadable.empty();
-  if (complete) return;
-  if (extent_.first == 0) {
-    say(app_.err, "torc: no commits are kept: only the newest attempt of each job is known\n");
-  } else {
-    say(app_.err, "torc: commits from {} on are kept{}: earlier attempts are not shown\n",
-        extent_.first, extent_.without_gap ? "" : ", with gaps");
-  }
+void Results::say_what_is_left_out() const {
+  if (cut_ == 0) return;
+  say(app_.err, "torc: of {} job(s) only the newest {} earlier attempts are kept\n",
+      show_count(cut_), claim::kKeptAttempts);
 }
 
 Result<void> Results::show(const claim::Reader& reader) {
@@ -341,24 +316,26 @@ Result<void> Results::show(const claim::Reader& reader) {
   return {};
 }
 
+// Each of the names by itself, or a glob, a stage or a list of them.
+Result<void> Results::choose(const claim::Reader& reader, const std::vector<std::string>& names) {
+  if (names.empty()) return {};
+  TORC_ASSIGN(jobs_, select_jobs(reader, Selection{names, "", {}, false}));
+  return {};
+}
+
 Result<Exit> Results::run() {
-  TORC_ASSIGN(const auto where, locate_store_and_names(app_, options_.words));
+  TORC_ASSIGN(const auto where, locate_store_and_names(app_, options_.jobs.words));
   TORC_ASSIGN(store_, store::Store::open(app_.world, where.store, store::Tuning{}));
-  TORC_TRY(store_->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-    for (const std::string& name : where.names) {
-      TORC_ASSIGN(const auto id, workflow::find_job(book_, reader, name));
-      if (!id) return workflow::no_such_job(name);
-      jobs_.insert(*id);
-    }
-    return {};
-  }));
+  states_ =
+      options_.failed ? claim::states_with(claim::trait::kTroubled) : states_of(options_.jobs);
   report::KeptAttempts kept = report::read_accounted(store_->directory());
   accounted_ = std::move(kept.attempts);
   if (!kept.whole) say(app_.err, "torc: {}\n", report::kKeptInPart);
-  if (options_.all_attempts) TORC_TRY(collect_old());
-  TORC_TRY(store_->view(store::Freshness::latest,
-                        [&](const claim::Reader& reader) { return show(reader); }));
-  say_extent();
+  TORC_TRY(store_->view(store::Freshness::latest, [&](const claim::Reader& reader) {
+    Result<void> done = choose(reader, where.names);
+    return done ? show(reader) : done;
+  }));
+  say_what_is_left_out();
   return Exit::ok;
 }
 
@@ -367,22 +344,21 @@ Result<Exit> Results::run() {
 void add_results(Command& c) {
   auto& o = c.options<ResultsOptions>();
   c.about("Show how attempts ended, how long they took and what they used");
-  c.argument("NAME", o.words, "[STORE] [NAME…], or #NUMBER (default: all jobs)")
+  c.argument("NAME", o.jobs.words,
+             "[STORE] [NAME…]: jobs by name, by #NUMBER, 'align_*', stage:align, @FILE or - "
+             "(default: all)")
       .value("[STORE] [NAME…]");
   const Flag failed = c.flag("--failed", o.failed, "only of jobs that failed or were terminated");
-  c.option("--state", o.state, "only of jobs in this state")
-      .value("STATE")
-      .choices(names_of(claim::all_states()))
+  add_state(c, o.jobs, claim::all_states(), "only of jobs in one of these states, with commas")
       .excludes(failed);
   c.flag("--all-attempts", o.all_attempts,
-         "also attempts before the newest, of which commits are left");
+         fmt::format("also attempts before the newest, of each job the last {}",
+                     claim::kKeptAttempts));
   const Flag json = c.flag("--json", o.json, "machine-readable output");
   c.flag("--csv", o.csv, "comma-separated values with a line of titles").excludes(json);
   c.shows_tables();
   c.footer(
-      "\nThe state keeps the newest attempt of each job that ended. Older ones are in the "
-      "commits,\n"
-      "as long as those are kept (`torc history`); engine lmdb keeps none.");
+      "\nAn attempt before the newest has the state that its end alone would have given its job.");
   c.run([&o](const App& app) { return Results(app, o).run(); });
 }
 

@@ -22,7 +22,8 @@ constexpr std::size_t kMostOfConfiguration = std::size_t{1} << 22;
 Result<KnownCluster> read_profile(const App& app, const std::string& file) {
   const std::string remedy = "`torc cluster show --yaml` prints one";
   // What the user has named may be a pipe.
-  const auto text = workflow::read_spec_text(app, (app.directory / file).lexically_normal());
+  const auto text = workflow::read_spec_text(app, (app.directory / file).lexically_normal(),
+                                             {"cluster profile", ""});
   if (!text.ok()) return invalid(text.error().what, remedy);
   if (text->size() > cluster::kMostProfileBytes)
     return invalid(fmt::format("{} is larger than any profile of a cluster ({})", file,

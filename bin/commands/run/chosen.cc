@@ -72,6 +72,20 @@ Result<void> read_stages(const claim::Reader& reader, const ChosenJobs& jobs,
   return readable;
 }
 
+// Jobs may have directories of their names.
+bool has_job(const App& app, const Path& directory, const std::string& name) {
+  const auto store = store::Store::open(app.world, directory, store::Tuning{});
+  bool has = false;
+  if (!store) return has;
+  (void)(*store)->view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
+    workflow::RecipeBook book;
+    TORC_ASSIGN(const auto id, workflow::find_job(book, reader, name));
+    has = id.has_value();
+    return {};
+  });
+  return has;
+}
+
 }  // namespace
 
 bool names_what_is_run(const App& app, const std::string& word) {
@@ -84,7 +98,8 @@ bool names_what_is_run(const App& app, const std::string& word) {
     return true;
   const bool is_there = kind != std::filesystem::file_type::not_found;
   if (is_there && kind != std::filesystem::file_type::directory) return true;
-  return !locate_store(app, "").ok();
+  const auto found = locate_store(app, "");
+  return !found || (is_there && !has_job(app, *found, word));
 }
 
 Result<ChosenJobs> chosen_jobs(const App& app, store::Store& store, const ChoiceOptions& options) {
@@ -165,8 +180,8 @@ Exit exit_of(const ChosenCounts& counts) {
           counts.of(JobState::pending_failed) >
       0)
     return Exit::failed;
-  const std::uint64_t over = counts.of(JobState::completed) + counts.of(JobState::canceled) +
-                             counts.of(JobState::blocked);
+  const std::uint64_t over =
+      counts.of(JobState::completed) + counts.of(JobState::canceled) + counts.of(JobState::blocked);
   return over == counts.jobs() ? Exit::failed : Exit::unfinished;
 }
 

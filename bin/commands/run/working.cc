@@ -34,7 +34,7 @@ void add_worker_flags(Command& c, worker::WorkerOptions& o) {
            "fpga=[a,b]), or what its GPUs are (gpus/a100=2)")
       .value("NAME=…")
       .one_at_a_time();
-  c.option("--max-parallel-jobs", o.max_parallel_jobs,
+  c.option("-j,--max-parallel-jobs", o.max_parallel_jobs,
            "run at most N jobs at a time and ignore what they need")
       .value("N")
       .at_least_one();

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "bin/commands/commands.h"
+#include "bin/commands/selection.h"
 #include "bin/flags.h"
-#include "bin/locate.h"
 #include "bin/tables.h"
 #include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
@@ -22,6 +22,7 @@
 #include "lib/base/text/table.h"
 #include "lib/claim/audit/history.h"
 #include "lib/claim/queries/workers.h"
+#include "lib/claim/tables/past_attempts.h"
 #include "lib/claim/tables/tables.h"
 #include "lib/report/job_view.h"
 #include "lib/report/situation_text.h"
@@ -34,8 +35,8 @@ namespace torc::cli {
 namespace {
 
 struct HistoryOptions {
-  std::string store;
-  std::string job;  // name or #number; empty: all
+  std::vector<std::string> words;  // [STORE] [NAME]
+  std::string job;                 // name or #number; empty: all
   std::optional<std::uint64_t> worker;
   std::string since;        // a duration or a local time; empty: from the beginning
   std::uint64_t limit = 0;  // the newest so many; 0: all
@@ -128,17 +129,23 @@ void History::take(const Event& event, bool from_state) {
 }
 
 Result<void> History::prepare() {
-  TORC_ASSIGN(store_, open_store(app_, options_.store));
+  TORC_ASSIGN(const auto where, locate_store_and_names(app_, options_.words));
+  std::vector<std::string> names = where.names;
+  if (!options_.job.empty()) names.push_back(options_.job);
+  if (names.size() > 1)
+    return invalid("torc history tells of one job, or of all",
+                   "`torc results NAME… --all-attempts` tells of some");
+  TORC_ASSIGN(store_, store::Store::open(app_.world, where.store, store::Tuning{}));
   // What has happened is told also where that cannot be read.
   if (auto found = report::look_around(app_, *store_, report::AskSlurm::yes))
     situation_ = *std::move(found);
   if (!options_.since.empty()) {
     TORC_ASSIGN(since_, parse_since(options_.since, app_.clock.wall_now()));
   }
-  if (options_.job.empty()) return {};
+  if (names.empty()) return {};
   return store_->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-    TORC_ASSIGN(job_, workflow::find_job(book_, reader, options_.job));
-    return job_ ? Result<void>() : workflow::no_such_job(options_.job);
+    TORC_ASSIGN(job_, workflow::find_job(book_, reader, names.front()));
+    return job_ ? Result<void>() : workflow::no_such_job(names.front());
   });
 }
 
@@ -163,6 +170,9 @@ Result<void> History::collect() {
     };
     reader.scan_prefix(claim::Key(claim::Table::worker), tell);
     reader.scan_prefix(claim::Key(claim::Table::job), tell);
+    reader.scan_prefix(job_ ? claim::Key(claim::Table::past_attempt, raw(*job_))
+                            : claim::Key(claim::Table::past_attempt),
+                       tell);
     reader.scan_prefix(claim::Key(claim::Table::action_run), tell);
     reader.scan_prefix(claim::Key(claim::Table::gang), tell);
     reader.scan(claim::Key(claim::Table::addition, 0), tell_additions);
@@ -243,11 +253,13 @@ std::string History::what(const claim::Reader& reader, const Event& event) {
 void History::show_extent() const {
   if (store_->identity().engine == store::Engine::lmdb) {
     say(app_.out,
-        "engine lmdb keeps no commits: told from the state, the newest attempt of each job\n");
+        "engine lmdb keeps no commits: told from the state, of each job the last {} attempts\n",
+        claim::kKeptAttempts + 1);
   } else if (extent_.first != 1) {
-    say(app_.out, "{}; of what is older the state tells the newest attempt of each job\n",
+    say(app_.out, "{}; of what is older the state tells each job's last {} attempts\n",
         extent_.first == 0 ? std::string("no commits are left")
-                           : fmt::format("commits from {} on are left", extent_.first));
+                           : fmt::format("commits from {} on are left", extent_.first),
+        claim::kKeptAttempts + 1);
   }
   if (!extent_.without_gap)
     say(app_.out, "some commits are missing between: collected, or lost in a repair\n");
@@ -358,16 +370,18 @@ Result<Exit> History::run() {
 void add_history(Command& c) {
   auto& o = c.options<HistoryOptions>();
   c.about("Show who claimed, started, finished, lost what and when");
-  c.argument("STORE", o.store, "store");
-  c.option("--job", o.job, "of this job only: NAME, or #NUMBER").value("NAME");
+  c.argument("NAME", o.words, "[STORE] [NAME]: of this job only, or #NUMBER (default: of all)")
+      .value("[STORE] [NAME]");
+  c.option("--job", o.job, "the same").value("NAME");
   c.option("--worker", o.worker, "of this worker only").value("N");
   c.option("--since", o.since, "not older than 2h, or than '2026-05-01 12:00'").value("TIME");
   c.option("--limit", o.limit, "the newest N events").value("N");
   c.flag("--json", o.json, "machine-readable output");
   c.shows_tables();
   c.footer(
-      "\nIt is told from the commits that are still there; of what is older, and for engine lmdb,\n"
-      "the state tells the newest attempt of each job. Times are those of the workers' clocks.");
+      "\nIt is told from the commits that are still there; of what is older, and for engine lmdb, "
+      "the\n"
+      "state tells the attempts of each job. Times are those of the workers' clocks.");
   c.run([&o](const App& app) { return History(app, o).run(); });
 }
 

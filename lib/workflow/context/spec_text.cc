@@ -76,7 +76,7 @@ Result<std::string> read_value_file(const Context& context, const Path& director
 Result<std::string> read_spec_text(const Context& context, const Path& path,
                                    const NamedText& named) {
   Result<std::string> bytes = store::read_file(context.world.disk, path, spec::kMaxSpecBytes);
-  if (!bytes.ok() && bytes.error().kind == ErrorKind::corrupt && bytes.error().os_errno == 0) {
+  if (!bytes.ok() && bytes.error().what == store::too_large(path, spec::kMaxSpecBytes).what) {
     Error error = too_long(named);
     error.what = fmt::format("'{}' is {}", path.string(), error.what);
     return error;
