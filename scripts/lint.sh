@@ -7,6 +7,7 @@
 # 2. Libraries print nothing; what a command prints goes through say() or write_raw() of bin/app.h, so that no text has
 #    power over a terminal.
 # 3. Things and files of bin and lib have the names of docs/glossary.md, not words that were given up for them.
+# 4. The defects that tests/simulation/defects.sh puts back can still be put back.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -55,4 +56,10 @@ if [[ -n $named$files ]]; then
   echo 'docs/glossary.md has another word for this'
   failed=1
 fi
+
+for patch in tests/simulation/defects/*.patch; do
+  git apply --check "$patch" && continue
+  echo "$patch: what it changes reads otherwise now; make it anew"
+  failed=1
+done
 exit $failed

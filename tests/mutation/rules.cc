@@ -142,7 +142,7 @@ std::vector<Broken> judge(const Command& command, const CommandEnd& end) {
   } else if (end.signal != 0) {
     broken.push_back({fmt::format("ended by signal {}", strsignal(end.signal)),
                       fmt::format("after {:.2f} s{}", end.wall_seconds, printed)});
-  } else if (end.exit_code < 0 || end.exit_code > 3) {
+  } else if (end.exit_code < 0 || end.exit_code > 4) {
     broken.push_back({fmt::format("exit code {}", end.exit_code), printed});
   } else if (end.exit_code != 0 && !has_line_of_torc(end.err) &&
              !(command.reports && !end.out.empty())) {

@@ -34,7 +34,7 @@ bool is_refused_beside_workers(const std::string& what, const itest::Ended& end)
 
 // On a disk that this program has filled.
 bool is_for_want_of_space(const itest::Ended& end) {
-  return end.exit_code == 3 && end.says("No space left");
+  return end.exit_code == 4 && end.says("No space left");
 }
 
 }  // namespace
@@ -207,9 +207,9 @@ void Round::tend() {
     const itest::Ended end = ended.process->wait();
     if (ended.struck && end.signal == SIGKILL) continue;
     // The one process of engine lmdb that was stopped inside a commit keeps all others out.
-    const bool busy = end.exit_code == 3 && end.says("is held by");
+    const bool busy = end.exit_code == 4 && end.says("is held by");
     if (busy || is_for_want_of_space(end)) continue;
-    if (end.exit_code == 3 && is_refused_beside_workers(ended.what, end)) continue;
+    if (end.exit_code == 4 && is_refused_beside_workers(ended.what, end)) continue;
     if (end.exit_code != 0)
       throw Violation{fmt::format("torc {}: exit code {}, signal {}: {}{}", ended.what,
                                   end.exit_code, end.signal, end.out, end.err)};
@@ -226,7 +226,7 @@ void Round::worker_ended(Member& member) {
   // 3: lost its lease too often, or the store was held by somebody who is frozen.
   const bool gave_up =
       is_for_want_of_space(end) ||
-      (end.exit_code == 3 && (end.says("lease") || end.says("is held by") || end.says("killed")));
+      (end.exit_code == 4 && (end.says("lease") || end.says("is held by") || end.says("killed")));
   if (!struck && !gave_up && end.exit_code != 0) {
     throw Violation{fmt::format("a worker ended with exit code {}, signal {}:\n{}{}", end.exit_code,
                                 end.signal, end.out, end.err)};

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -37,6 +39,9 @@ inline std::vector<std::string_view> split(std::string_view text, char separator
   }
   return parts;
 }
+// Of a temporary text the parts would be gone before anybody looks at them.
+template <std::same_as<std::string> Text>
+std::vector<std::string_view> split(Text&& text, char separator) = delete;
 
 // The word of an enumeration's value, from all of them in its order; "?" beyond.
 template <class Enum, std::size_t N>

@@ -112,13 +112,15 @@ void Historian::job_written(const Context& c, std::uint64_t id, const Job& after
 
 // Of what the commits do not tell.
 void Historian::past_attempt(std::uint64_t id, const Job& job) {
-  if (first_ != 0 && job.claim >= first_) return;
+  if ((first_ != 0 && job.claim >= first_) || ends_.contains({id, job.attempt})) return;
   Event event;
   event.job = JobId{id};
   event.attempt = job.attempt;
   event.worker = job.worker;
   tell_attempt(event, job, true, job.outcome.started_at != WallTime{});
-  if (!ends_.contains({id, job.attempt})) tell_end(event, {job.state, job.attempt}, job);
+  // When others found it lost may be after the next claim, by their clocks.
+  event.at = job.outcome.ended_at;
+  tell_end(event, {job.state, job.attempt}, job);
 }
 
 // What left no record is as if it had never been claimed: a claim was given back, or a person's

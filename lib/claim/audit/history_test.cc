@@ -308,6 +308,30 @@ TEST_F(History, that_begins_in_the_middle_tells_the_beginning_from_the_record) {
   EXPECT_EQ(rest_of(historian), "registered w2; ");
 }
 
+TEST_F(History, tells_earlier_attempts_from_the_state_where_no_commit_tells_them) {
+  const WorkerEpoch w = join();
+  const ClaimToken first = claim(w);
+  start(w, first);
+  Historian middle([this](const Event& e) { events.push_back(e); });
+  std::swap(historian, middle);  // the commits up to here are gone
+  must_commit(raw(w), [&] { return workflow.finish(w, first, JobState::failed); });
+  must_commit(0, [&] {
+    ++workflow.tx.number;
+    return retry_jobs(workflow.tx, std::vector{range(1, 1)});
+  });
+  while (raw(claim(w).job) != 1) {
+  }
+  events.clear();
+  const std::string told_late = rest_of(historian);
+  EXPECT_EQ(told_late.find(" 1.1"), std::string::npos)
+      << "with its end all of it was told: " << told_late;
+  Historian without([this](const Event& e) { events.push_back(e); });
+  const std::string of_state = rest_of(without);
+  EXPECT_NE(of_state.find("claimed 1.1 w2; started 1.1 w2; finished 1.1 w2; "), std::string::npos)
+      << of_state;
+  EXPECT_NE(of_state.find("claimed 1.2 w2; "), std::string::npos) << of_state;
+}
+
 TEST_F(History, of_what_is_no_write_set_is_an_error) {
   EXPECT_EQ(historian.commit(5, 1, "\x07nonsense").error().kind, ErrorKind::corrupt);
 }

@@ -6,9 +6,9 @@
 namespace torc::claim {
 namespace {
 
-// Whether the record tells of an attempt that has ended.
+// Whether the record tells of an attempt that has ended, and how in the end.
 bool tells_an_end(const Job& job) {
-  return job.attempt > 0 && job.claim != 0 && !is_live(job.state) &&
+  return job.attempt > 0 && job.claim != 0 && !is_occupied(job) &&
          job.outcome.cause != EndCause::none && !is_passed_over(job);
 }
 
@@ -46,7 +46,10 @@ void keep_attempt(Transaction& tx, std::uint64_t id, const Job& before, const Jo
   if (!tells_an_end(before)) return;
   if (before.attempt == after.attempt && before.outcome == after.outcome) return;
   const Key key = past_attempt_key(id, before.attempt);
-  if (tx.get(key)) return;
+  if (const auto there = tx.get(key)) {
+    const auto kept = decode_job(*there);
+    if (kept && kept->claim == before.claim) return;
+  }
   Job kept;
   kept.state = state_of_end(before.outcome);
   kept.attempt = before.attempt;

@@ -110,6 +110,33 @@ TEST_F(PastAttempts, tell_all_of_them) {
   EXPECT_EQ(told[0].claimed_at, before.claimed_at);
 }
 
+// Its worker says only later what it used.
+TEST_F(PastAttempts, that_were_canceled_are_told_as_they_ended) {
+  const ClaimToken token = claim();
+  wf.start(worker, token);
+  ++wf.tx.number;
+  EXPECT_TRUE(cancel_jobs(wf.tx, std::vector{range(1, 1)}, kNoon).ok());
+  Exchange request;
+  request.worker = worker;
+  request.now = kNoon;
+  Finished ended;
+  ended.token = token;
+  ended.state = JobState::failed;
+  ended.outcome.cause = EndCause::signaled;
+  ended.outcome.signal = 15;
+  ended.outcome.max_rss = mebibytes(7);
+  request.finishes.push_back(ended);
+  EXPECT_TRUE(wf.say(request).ok());
+  EXPECT_EQ(past(wf), std::vector<Seen>{});
+  reset();
+  (void)claim();
+  EXPECT_EQ(past(wf), (std::vector<Seen>{{1, 1, JobState::canceled}}));
+  EXPECT_TRUE(scan_past_attempts(wf.tx, JobId{1}, [&](JobId, const Job& attempt) {
+                EXPECT_EQ(attempt.outcome.max_rss, mebibytes(7));
+                return true;
+              }).ok());
+}
+
 TEST_F(PastAttempts, are_so_many_and_no_more) {
   for (std::uint32_t n = 0; n < kKeptAttempts + 5; ++n) {
     EXPECT_TRUE(wf.finish(worker, claim(), JobState::failed).ok());
