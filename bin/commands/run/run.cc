@@ -176,8 +176,10 @@ Result<void> refuse_second_store(const App& app, const workflow::LoadedSpec& loa
 }
 
 // Of a workflow that has no store yet.
-void say_what_would_run(const App& app, const workflow::LoadedSpec& loaded) {
-  say(app.out, "{} has no store yet: all {} job(s) would run\n", loaded.file,
+void say_what_would_run(const App& app, const RunOptions& options,
+                        const workflow::LoadedSpec& loaded) {
+  say(app.out, "{} has no store yet: {} {} job(s) would run\n", loaded.file,
+      options.choice.chooses() ? "what was asked for, and what it needs, of" : "all",
       show_count(loaded.expansion->jobs));
 }
 
@@ -193,7 +195,7 @@ Result<std::unique_ptr<store::Store>> store_of_spec(const App& app, const RunOpt
     TORC_ASSIGN(const store::Engine engine, workflow::parse_engine(options.engine));
     if (options.store.empty()) TORC_TRY(refuse_second_store(app, loaded, directory));
     if (options.dry_run) {
-      say_what_would_run(app, loaded);
+      say_what_would_run(app, options, loaded);
       return std::unique_ptr<store::Store>();
     }
     workflow::StoreWishes wishes;

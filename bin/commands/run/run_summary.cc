@@ -58,19 +58,19 @@ void print_end(const App& app, const worker::WorkerSummary& summary) {
 
 // What keeps ready jobs from this machine.
 void print_what_does_not_fit(const App& app, const worker::WorkerSummary& summary,
-                             const std::string& shown) {
+                             std::uint64_t ready, const std::string& shown) {
   const claim::WorkflowState& w = summary.workflow;
   if (w.budget_holds) {
     say(app.out, "the budget keeps {} ready job(s) from starting; see `torc status {}`\n",
-        show_count(w.of(JobState::ready)), shown);
+        show_count(ready), shown);
   } else if (w.limits_hold) {
     say(app.out,
         "a limit keeps {} ready job(s) from starting; see `torc status {}`, and `torc set --limit` "
         "to raise it\n",
-        show_count(w.of(JobState::ready)), shown);
+        show_count(ready), shown);
   } else {
     say(app.out, "{} ready job(s) cannot run on this worker; see `torc jobs {} --state ready`\n",
-        show_count(w.of(JobState::ready)), shown);
+        show_count(ready), shown);
     for (const std::string& line : summary.mismatches) say(app.out, "  {}\n", line);
   }
 }
@@ -88,7 +88,10 @@ void print_chosen(const App& app, const RunEnd& end, const ChosenCounts& counts)
   }
   print_end(app, summary);
   print(app.out, first_failures(app, end.store, w), shown, end.again);
-  if (summary.end == worker::WorkerEnd::nothing_fits) print_what_does_not_fit(app, summary, shown);
+  if (counts.of(JobState::held) > 0)
+    say(app.out, "held jobs run when they are released: torc release {} --all\n", shown);
+  if (summary.end == worker::WorkerEnd::nothing_fits)
+    print_what_does_not_fit(app, summary, counts.of(JobState::ready), shown);
 }
 
 }  // namespace
@@ -156,7 +159,7 @@ void print_summary(const App& app, const RunEnd& end) {
   print_end(app, summary);
   print(app.out, first_failures(app, store, w), shown, end.again);
   if (summary.end == worker::WorkerEnd::nothing_fits) {
-    print_what_does_not_fit(app, summary, shown);
+    print_what_does_not_fit(app, summary, w.of(JobState::ready), shown);
   } else if (!w.finished()) {
     say(app.out, "go on with: torc run {}\n", shown);
   }
