@@ -127,6 +127,14 @@ TEST_P(ApplyMeanwhile, what_ended_by_the_old_command_since_it_was_looked_at_runs
   EXPECT_EQ(state(), JobState::ready);
 }
 
+// When it was looked at nobody had it, so nothing was to be stale.
+TEST_P(ApplyMeanwhile, what_began_and_ended_by_the_old_command_since_runs_again) {
+  const auto applied = apply_with([&] { complete(claim_it()); });
+  ASSERT_TRUE(applied.ok()) << applied.error().text();
+  EXPECT_EQ(applied->done.again.total(), 1U);
+  EXPECT_EQ(state(), JobState::ready);
+}
+
 TEST_P(ApplyMeanwhile, what_was_accepted_and_ended_since_stays) {
   const claim::ClaimToken token = claim_it();
   ApplyTerms terms;
