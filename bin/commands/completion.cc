@@ -9,7 +9,6 @@
 #include "bin/flags.h"
 #include "bin/help/completion.h"
 #include "bin/locate.h"
-#include "lib/base/text/quote.h"
 
 namespace torc::cli {
 namespace {
@@ -37,7 +36,7 @@ Result<Exit> offer_words(const App& app, const std::vector<std::string>& words) 
     TORC_ASSIGN(found, job_candidates(reader, typed, app.clock));
     return {};
   });
-  for (const std::string& word : found) say(app.out, "{}\n", printable(word));
+  for (const std::string& word : found) say(app.out, "{}\n", word);
   return Exit::ok;
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "bin/commands/job_words.h"
+#include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/workflow/plan/workflow_plan.h"
 
@@ -22,7 +23,7 @@ class Candidates {
   [[nodiscard]] bool goes_on() const { return all_.size() < kMostCandidates && !late_; }
 
   void add(const std::string& name) {
-    if (goes_on() && name.starts_with(word_)) all_.insert(name);
+    if (goes_on() && name.starts_with(word_) && shell_word(name) == name) all_.insert(name);
   }
   void add_names(const spec::Recipe& recipe, std::uint64_t jobs) {
     constexpr std::uint64_t kStep = 1'000;  // names between two looks at the clock

@@ -83,6 +83,11 @@ TEST_F(Selecting, a_shell_is_offered_jobs_and_stages) {
   EXPECT_EQ(offered({"sta", "wf.torc"}), "stage:align\n");
   EXPECT_EQ(offered({"nothing"}), "");
   EXPECT_EQ(offered({"me", "gone.torc"}), "") << "a store that is not there";
+  here.write("odd.yaml",
+             "name: odd\njobs:\n  - {name: 'o_$(reboot)', command: x}\n"
+             "  - {name: 'o k', command: x}\n  - {name: ok, command: x}\n");
+  ASSERT_EQ(here.run({"init", "odd.yaml"}).exit_code, 0);
+  EXPECT_EQ(offered({"o", "odd.torc"}), "ok\n") << "nothing that a shell would take for more";
   here.write("many.yaml",
              "name: many\njobs: [{name: 'work_{i}', command: x, parameters: {i: '1:1000'}}]\n");
   ASSERT_EQ(here.run({"init", "many.yaml"}).exit_code, 0);

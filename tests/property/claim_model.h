@@ -1204,7 +1204,8 @@ class ClaimModel {
       if (!is_for(offer, id)) continue;
       answer.open->ready += job(id).state == JobState::ready ? 1 : 0;
       answer.open->delayed += job(id).state == JobState::delayed ? 1 : 0;
-      answer.open->at_work += is_live(job(id).state) ? 1 : 0;
+      const bool again = job(id).revoked == Revoked::ending_then_again;
+      answer.open->at_work += is_live(job(id).state) || again ? 1 : 0;
     }
   }
   [[nodiscard]] static bool is_for(const Offer& offer, std::uint64_t id) {

@@ -105,17 +105,20 @@ OpenJobs open_jobs(State& state, const std::vector<JobRange>& ranges) {
   const auto lease = [](const store::Entry& e) {
     return id_in(Table::lease, e.key) ? decode_lease(e.value) : std::nullopt;
   };
-  // A lease may still name what its worker says only now to have ended.
+  // A lease may still name what its worker says only now to have ended. What it is to end, and what
+  // then runs again, is at work as well.
   std::set<std::uint64_t> held;
   each_readable(state, Key(Table::lease), lease, [&](const Lease& of) {
-    for (const std::uint64_t id : of.held) {
-      if (has_job(ranges, id)) held.insert(id);
+    for (const auto* ids : {&of.held, &of.ending}) {
+      for (const std::uint64_t id : *ids) {
+        if (has_job(ranges, id)) held.insert(id);
+      }
     }
     return true;
   });
   for (const std::uint64_t id : held) {
     const auto job = state.record(id);
-    if (job && is_live(job->state)) ++open.at_work;
+    if (job && (is_live(job->state) || job->revoked == Revoked::ending_then_again)) ++open.at_work;
   }
   return open;
 }

@@ -70,7 +70,7 @@ struct Refused {
 struct OpenJobs {
   std::uint64_t ready = 0;
   std::uint64_t delayed = 0;
-  std::uint64_t at_work = 0;  // claimed or running
+  std::uint64_t at_work = 0;  // claimed or running, or canceled, still to be ended, and then again
 };
 
 struct Answer {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lib/claim/testing/test_workflow.h"
-#include "lib/claim/transactions/override.h"
+#include "lib/claim/transactions/reset.h"
 
 namespace torc::claim {
 namespace {
@@ -136,6 +136,13 @@ TEST(ChosenJobs, are_open_while_one_may_yet_run_without_a_person) {
   EXPECT_EQ((*counts)[static_cast<std::size_t>(JobState::canceled)] +
                 (*counts)[static_cast<std::size_t>(JobState::blocked)],
             1U);
+  // What is to run again when its worker has ended it is not over.
+  ++wf.tx.number;
+  ASSERT_TRUE(reset_jobs(wf.tx, std::vector{range(4, 1)}, Force::yes, kNoon).ok());
+  ASSERT_EQ(wf.state(4), JobState::canceled);
+  const auto waits = wf.say(asking(w, offer_for({range(4, 1)}, 4)));
+  ASSERT_TRUE(waits.ok() && waits->open);
+  EXPECT_EQ(waits->open->at_work, 1U);
   // It says nothing of it where it granted something, nor to who takes all.
   const auto granted = wf.say(asking(w, offer_for({range(6, 1)}, 4)));
   ASSERT_TRUE(granted.ok());
