@@ -217,6 +217,7 @@ void JsonSchema::look_at_files() {
   take("run", {"run", "bad.yaml"}, 2);
   take("graph", {"graph", "wf.torc"});
   take("status", {"status", "wf.torc"});
+  take("status", {"status", "wf.torc", "--stages"});
   take("resources", {"resources", "wf.torc"});
   take("results", {"results", "wf.torc"});
 }

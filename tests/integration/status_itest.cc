@@ -53,6 +53,27 @@ TEST_P(Status, tells_by_its_exit_code_how_it_is_where_that_is_asked_for) {
   EXPECT_EQ(here.run({"status", "--exit-code", "gone.torc"}).exit_code, 4);
 }
 
+TEST_P(Status, tells_how_far_each_stage_is_where_that_is_asked_for) {
+  here.write("two.yaml", R"(name: two
+jobs:
+  - {name: 'a_{i}', command: "test {i} != 2", parameters: {i: "1:3"}}
+  - {name: 'b_{i}', command: "true", parameters: {i: "1:3"}, depends_on: ['a_{i}']}
+)");
+  ASSERT_EQ(here.run({"run", "two.yaml", "--engine", GetParam(), "-q"}).exit_code, 1);
+  EXPECT_TRUE(here.json({"status", "two.torc"})["jobs_by_entry"].is_null());
+  const nlohmann::json stages = here.json({"status", "two.torc", "--stages"})["jobs_by_entry"];
+  ASSERT_EQ(stages.size(), 2U) << stages;
+  EXPECT_EQ(stages[0]["entry"], "a_{i}");
+  EXPECT_EQ(stages[0]["jobs_by_state"]["failed"], 1);
+  EXPECT_EQ(stages[1]["jobs"], 3);
+  EXPECT_EQ(stages[1]["jobs_by_state"]["completed"], 2);
+  const Ended table = here.run({"status", "two.torc", "--stages"});
+  EXPECT_TRUE(table.says("a_{i}     3          2       1         0        0      0        0"))
+      << table;
+  EXPECT_TRUE(table.says("b_{i}     3          2       0         0        0      0        1"))
+      << table;
+}
+
 TEST_P(Status, is_shown_again_until_the_workflow_is_over) {
   make_store();
   const auto worker = start_worker();

@@ -22,6 +22,7 @@ struct StatusOptions {
   std::string store;
   bool submit = false;
   bool json = false;
+  bool stages = false;     // how far each is
   bool exit_code = false;  // the exit code tells how the workflow is
   bool watch = false;
   std::chrono::seconds every{2};
@@ -68,7 +69,8 @@ void show(const App& app, const StatusPicture& picture, const store::Store& stor
 
 Result<Exit> watch(const App& app, const StatusOptions& options, store::Store& store) {
   for (bool first = true;; first = false) {
-    TORC_ASSIGN(const auto picture, look_at_status(app, store, app.clock.wall_now()));
+    TORC_ASSIGN(const auto picture,
+                look_at_status(app, store, app.clock.wall_now(), options.stages));
     show(app, picture, store, first);
     if (picture.workflow.finished()) return asked_exit(app, options, picture.workflow);
     if (std::ferror(app.out) != 0) return Exit::ok;  // main says that it cannot be written
@@ -87,7 +89,7 @@ Result<Exit> run(const App& app, const StatusOptions& options) {
   }
   if (options.watch) return watch(app, options, *store);
   const WallTime now = app.clock.wall_now();
-  TORC_ASSIGN(const auto picture, look_at_status(app, *store, now));
+  TORC_ASSIGN(const auto picture, look_at_status(app, *store, now, options.stages));
   if (options.json)
     say(app.out, "{}\n", report::json_text(status_json(app, picture, *store, now)));
   else
@@ -103,6 +105,7 @@ void add_status(Command& c) {
   c.argument("STORE", o.store, "store");
   c.flag("--submit", o.submit,
          "first submit the allocations that wait for it, as torc submit does");
+  c.flag("--stages", o.stages, "also how far the jobs of each entry are; every job is looked at");
   c.flag("--exit-code", o.exit_code,
          "exit code 0 when all jobs have completed; 1 when some failed or will not be reached; 3 "
          "when it is not finished");

@@ -84,6 +84,15 @@ ordered_json status_json(const App& app, const StatusPicture& picture, const sto
                         {"reason", f.reason},
                         {"recoveries", f.recoveries}});
   }
+  ordered_json stages;
+  if (picture.stages) {
+    stages = ordered_json::array();
+    for (const report::StageCounts& stage : *picture.stages) {
+      stages.push_back({{"entry", stage.name},
+                        {"jobs", stage.jobs()},
+                        {"jobs_by_state", report::counts_json(stage.counts)}});
+    }
+  }
   ordered_json out = {
       {"workflow", w.name},
       {"state", verdict_of(picture)},
@@ -93,6 +102,7 @@ ordered_json status_json(const App& app, const StatusPicture& picture, const sto
       {"jobs", w.jobs},
       {"jobs_by_state", report::counts_json(w.counts)},
       {"not_needed_jobs", w.unmet},
+      {"jobs_by_entry", std::move(stages)},
       {"halted", w.halted()},
       {"max_recoveries", json_or_null(picture.recoveries)},
       {"next_retry_at", json_if(picture.next_due.has_value(),

@@ -34,7 +34,8 @@ Result<void> find_unserved_labels(const claim::Reader& reader, StatusPicture& pi
 
 }  // namespace
 
-Result<StatusPicture> look_at_status(const App& app, store::Store& store, WallTime now) {
+Result<StatusPicture> look_at_status(const App& app, store::Store& store, WallTime now,
+                                     bool with_stages) {
   StatusPicture picture;
   TORC_ASSIGN(const auto situation, report::look_around(app, store, report::AskSlurm::yes));
   const auto fill = [&](const claim::Reader& reader) -> Result<void> {
@@ -47,6 +48,9 @@ Result<StatusPicture> look_at_status(const App& app, store::Store& store, WallTi
     TORC_TRY(find_unserved(reader, now, picture.situation, kShownFailures, book, picture.unserved));
     TORC_TRY(find_unserved_labels(reader, picture));
     TORC_ASSIGN(picture.quota, report::look_at_quota(reader, book));
+    if (with_stages) {
+      TORC_ASSIGN(picture.stages, report::read_stages(reader));
+    }
     claim::State state_of(reader);
     picture.next_due = claim::next_due(state_of, now);
     TORC_TRY(state_of.sound());

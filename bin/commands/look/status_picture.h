@@ -17,6 +17,7 @@
 #include "lib/claim/rules/workflow_state.h"
 #include "lib/report/quota_view.h"
 #include "lib/report/situation_text.h"
+#include "lib/report/stages.h"
 
 namespace torc::cli {
 
@@ -36,12 +37,13 @@ struct StatusPicture {
   report::QuotaView quota;
   std::vector<Failure> failures;  // the first kShownFailures
   std::uint32_t recoveries = 0;   // of each job at most; 0: on_failure is not set
-  std::optional<std::chrono::microseconds> next_due;  // of the delayed jobs
+  std::optional<std::chrono::microseconds> next_due;       // of the delayed jobs
+  std::optional<std::vector<report::StageCounts>> stages;  // where they were asked for
 };
 inline constexpr std::size_t kShownFailures = 10;
 
 [[nodiscard]] Result<StatusPicture> look_at_status(const App& app, store::Store& store,
-                                                   WallTime now);
+                                                   WallTime now, bool with_stages = false);
 
 // completed, failed, running or waiting.
 [[nodiscard]] std::string_view verdict_of(const StatusPicture& picture);

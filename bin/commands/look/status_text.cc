@@ -264,6 +264,30 @@ void print_failures(const App& app, const StatusPicture& picture, const std::str
   }
 }
 
+// What is over, what runs, what is left, of each.
+void print_stages(const App& app, const std::vector<report::StageCounts>& stages) {
+  Table table({{"stage", Align::left, Shorten::yes},
+               {"jobs", Align::right},
+               {"completed", Align::right},
+               {"failed", Align::right},
+               {"canceled", Align::right},
+               {"at work", Align::right},
+               {"ready", Align::right},
+               {"waiting", Align::right}});
+  for (const report::StageCounts& s : stages) {
+    table.add(
+        {printable(s.name), show_count(s.jobs()), show_count(s.of(JobState::completed)),
+         show_count(s.of(JobState::failed) + s.of(JobState::terminated) +
+                    s.of(JobState::pending_failed)),
+         show_count(s.of(JobState::canceled)),
+         show_count(s.of(JobState::claimed) + s.of(JobState::running)),
+         show_count(s.of(JobState::ready)),
+         show_count(s.of(JobState::blocked) + s.of(JobState::held) + s.of(JobState::delayed))});
+  }
+  say(app.out, "\n");
+  say_table(app, table);
+}
+
 }  // namespace
 
 void print_status(const App& app, const StatusPicture& picture, const store::Store& store) {
@@ -287,6 +311,7 @@ void print_status(const App& app, const StatusPicture& picture, const store::Sto
         "{} no more\n",
         show_count(w.unmet), w.unmet == 1 ? "is" : "are", w.unmet == 1 ? "it" : "them");
   }
+  if (picture.stages) print_stages(app, *picture.stages);
   const std::string shown = workflow::shown_path(app, store.directory());
   print_workers(app, picture);
   if (!w.finished() || !picture.situation.workers.empty()) print_allocations(app, picture);

@@ -21,6 +21,7 @@
 #include "lib/claim/queries/job_scan.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/report/job_view.h"
+#include "lib/report/stages.h"
 #include "lib/workflow/context/spec_text.h"
 #include "lib/workflow/plan/workflow_plan.h"
 
@@ -28,49 +29,6 @@ namespace torc::cli {
 namespace {
 
 using claim::JobState;
-
-// The jobs of a template that are among these.
-std::vector<claim::JobRange> among(const ChosenJobs& jobs, const claim::Template& t) {
-  if (!jobs) return {{t.first, t.count}};
-  std::vector<claim::JobRange> some;
-  const std::uint64_t end = raw(t.first) + t.count;
-  auto at = std::upper_bound(
-      jobs->begin(), jobs->end(), raw(t.first),
-      [](std::uint64_t id, const claim::JobRange& r) { return id < raw(r.first) + r.count; });
-  for (; at != jobs->end() && raw(at->first) < end; ++at) {
-    const std::uint64_t first = std::max(raw(at->first), raw(t.first));
-    some.push_back({JobId{first}, std::min(end, raw(at->first) + at->count) - first});
-  }
-  return some;
-}
-
-struct Stage {
-  std::string name;
-  claim::Counts counts{};
-  [[nodiscard]] std::uint64_t of(JobState s) const { return counts[static_cast<std::size_t>(s)]; }
-  [[nodiscard]] std::uint64_t jobs() const {
-    return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
-  }
-  [[nodiscard]] std::uint64_t to_run() const {
-    return of(JobState::ready) + of(JobState::delayed) + of(JobState::blocked);
-  }
-};
-
-Result<void> read_stages(const claim::Reader& reader, const ChosenJobs& jobs,
-                         std::vector<Stage>& stages) {
-  Result<void> readable;
-  TORC_TRY(claim::scan_templates(reader, [&](const claim::Template& t) {
-    const auto some = among(jobs, t);
-    if (some.empty()) return true;
-    const auto recipe = workflow::recipe_of(t);
-    const auto counts = claim::count_jobs(reader, some);
-    readable = !recipe ? Result<void>(recipe.error())
-                       : (!counts ? Result<void>(counts.error()) : Result<void>());
-    if (readable) stages.push_back({recipe->entry_name(), *counts});
-    return readable.ok();
-  }));
-  return readable;
-}
 
 // Jobs may have directories of their names.
 bool has_job(const App& app, const Path& directory, const std::string& name) {
@@ -205,18 +163,18 @@ std::string show(const ChosenCounts& counts) {
 
 Result<void> print_stages(const App& app, store::Store& store, const ChosenJobs& jobs) {
   constexpr std::size_t kMostStages = 40;
-  std::vector<Stage> stages;
-  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) {
-    stages.clear();
-    return read_stages(reader, jobs, stages);
+  std::vector<report::StageCounts> stages;
+  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    TORC_ASSIGN(stages, report::read_stages(reader, jobs.get()));
+    return {};
   }));
-  std::erase_if(stages, [](const Stage& stage) { return stage.to_run() == 0; });
+  std::erase_if(stages, [](const report::StageCounts& stage) { return stage.to_run() == 0; });
   if (stages.empty()) return {};
   Table table({{"stage", Align::left, Shorten::yes},
                {"would run", Align::right},
                {"of", Align::right},
                {"ready now", Align::right}});
-  for (const Stage& stage : stages) {
+  for (const report::StageCounts& stage : stages) {
     if (table.rows() == kMostStages) break;
     table.add({printable(stage.name), show_count(stage.to_run()), show_count(stage.jobs()),
                show_count(stage.of(JobState::ready))});
