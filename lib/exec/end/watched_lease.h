@@ -47,13 +47,25 @@ class LeasePage {
   void renew(BootTime at);  // the lease was surely held then; an earlier moment changes nothing
   void lose();    // before anything is ended: what ran in the name of the lease counts no more
   void let_go();  // nothing runs in its name, and it is not needed any more
-  // For who can only read memory: whether the word that this points to permits to begin something
-  // in the name of the lease, or there is none.
-  [[nodiscard]] const volatile std::uint64_t* word() const {
-    return reinterpret_cast<const volatile std::uint64_t*>(&word_);
+  // For who can only read memory: what tells whether something may begin in the name of the lease.
+  struct Terms {
+    const volatile std::uint64_t* word = nullptr;  // null: nothing is asked
+    const volatile std::int64_t* renewed = nullptr;
+    const volatile std::int64_t* pause_after = nullptr;
+  };
+  [[nodiscard]] Terms terms() const {
+    return {reinterpret_cast<const volatile std::uint64_t*>(&word_),
+            reinterpret_cast<const volatile std::int64_t*>(&renewed_),
+            reinterpret_cast<const volatile std::int64_t*>(&pause_after_)};
   }
-  [[nodiscard]] static constexpr bool permits(std::uint64_t word) {
-    return (word & kPhaseMask) <= static_cast<std::uint64_t>(Phase::held);
+  // Whether it may at `now`, of the boot clock, by what they point to: there is no lease, or it is
+  // held and was renewed in time. The phase alone does not tell it: when worker and watchdog stood
+  // still together, the worker may go on before the watchdog has looked.
+  [[nodiscard]] static constexpr bool permits(std::uint64_t word, std::int64_t renewed,
+                                              std::int64_t pause_after, std::int64_t now) {
+    const std::uint64_t phase = word & kPhaseMask;
+    return phase == static_cast<std::uint64_t>(Phase::none) ||
+           (phase == static_cast<std::uint64_t>(Phase::held) && now - renewed < pause_after);
   }
   // The pause that is to be asked about now.
   [[nodiscard]] std::optional<Pause> pause() const;
@@ -94,7 +106,8 @@ class LeasePage {
   std::atomic<std::int64_t> answer_by_{0};
   std::atomic<bool> sweeping_{false};
   static_assert(std::atomic<std::int64_t>::is_always_lock_free, "two processes share them");
-  static_assert(sizeof(std::atomic<std::uint64_t>) == sizeof(std::uint64_t), "see word()");
+  static_assert(sizeof(std::atomic<std::uint64_t>) == sizeof(std::uint64_t), "see terms()");
+  static_assert(sizeof(std::atomic<std::int64_t>) == sizeof(std::int64_t), "see terms()");
 };
 
 // How long a lease may be paused without an answer of the store before its jobs are ended. One that

@@ -34,6 +34,26 @@ TEST(LeasePage, a_lease_that_is_renewed_in_time_is_held) {
   EXPECT_EQ(page.due(), kBegin + 5s + kLimit);
 }
 
+TEST(LeasePage, permits_nothing_after_its_time_whether_or_not_anybody_has_looked) {
+  LeasePage page;
+  const LeasePage::Terms terms = page.terms();
+  const auto permits = [&](BootTime now) {
+    return LeasePage::permits(*terms.word, *terms.renewed, *terms.pause_after, now.count());
+  };
+  EXPECT_TRUE(permits(kBegin)) << "there is no lease";
+  page.hold(kBegin, kLimit);
+  EXPECT_TRUE(permits(kBegin + kLimit - 1ns));
+  EXPECT_FALSE(permits(kBegin + kLimit));
+  page.renew(kBegin + 5s);
+  EXPECT_TRUE(permits(kBegin + kLimit));
+  page.pause_early(2s);
+  EXPECT_FALSE(permits(kBegin + 9s));
+  EXPECT_TRUE(page.begin_pause(kBegin + 6s));
+  EXPECT_FALSE(permits(kBegin + 6s));
+  page.lose();
+  EXPECT_FALSE(permits(kBegin + 6s));
+}
+
 TEST(LeasePage, a_lease_that_is_not_renewed_is_paused_and_then_fenced_before_others_may_have_it) {
   LeasePage page;
   page.hold(kBegin, kLimit);

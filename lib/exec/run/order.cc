@@ -90,7 +90,7 @@ void prepare(Order& order, const RunTag& tag, const LeasePage* lease, const JobG
   if (plan.stdout_fd < 0) plan.stdout_errno = command.stdout_errno;
   if (plan.stderr_fd < 0) plan.stderr_errno = command.stderr_errno;
   plan.umask = command.umask;
-  if (lease != nullptr) plan.lease = lease->word();
+  if (lease != nullptr) plan.lease = lease->terms();
   if (group != nullptr) plan.group_fd = group->procs_fd();
   order.cpus = mask_of(command.cpus);
   if (!order.cpus.empty()) plan.cpus = order.cpus.data();

@@ -7,12 +7,11 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
-
-#include "lib/exec/end/watched_lease.h"
 
 // The child runs on a stack and in a state that sanitizers know nothing of.
 #define TORC_IN_CHILD __attribute__((no_sanitize("address", "thread", "undefined")))
@@ -140,6 +139,14 @@ TORC_IN_CHILD bool arrange_descriptors(Shared& shared) {
   return true;
 }
 
+TORC_IN_CHILD bool permits(const LeasePage::Terms& lease) {
+  constexpr std::int64_t kSecond = 1'000'000'000;  // nanoseconds
+  timespec now{};
+  if (syscall(SYS_clock_gettime, CLOCK_BOOTTIME, &now) != 0) return false;
+  return LeasePage::permits(*lease.word, *lease.renewed, *lease.pause_after,
+                            now.tv_sec * kSecond + now.tv_nsec);
+}
+
 // Async-signal-safe calls only: other threads of the parent may hold any lock.
 TORC_IN_CHILD int child(void* argument) {
   Shared& shared = *static_cast<Shared*>(argument);
@@ -165,8 +172,8 @@ TORC_IN_CHILD int child(void* argument) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  if (plan.lease != nullptr) {
-    if (!LeasePage::permits(*plan.lease)) leave();
+  if (plan.lease.word != nullptr) {
+    if (!permits(plan.lease)) leave();
     shared.os_errno = 0;
   }
   execve(plan.program, plan.words + 1, plan.environment);
@@ -231,7 +238,7 @@ Launched Launcher::launch(const LaunchPlan& plan) {
   Shared shared{&plan, null_fd_, getpid(), unusual_signals_.data(), unusual_signals_.size(),
                 usual_turns_ ? &*usual_turns_ : nullptr,
                 // Until it has looked at the lease: what is killed before has not begun.
-                plan.lease != nullptr ? kLeaseInDoubt : 0, StartStep::none};
+                plan.lease.word != nullptr ? kLeaseInDoubt : 0, StartStep::none};
   sigset_t all;
   sigset_t before;
   sigfillset(&all);

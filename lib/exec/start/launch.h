@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "lib/base/result.h"
+#include "lib/exec/end/watched_lease.h"
 #include "lib/exec/start/command.h"
 
 namespace torc::exec {
@@ -52,9 +53,9 @@ struct LaunchPlan {
   const void* cpus = nullptr;
   std::size_t cpus_size = 0;
   std::optional<mode_t> umask;  // from the execution on; none: this process's
-  // LeasePage::word(): nothing is executed when it does not permit that. The child asks last of
-  // all, since opening its files may have taken any time. Null: nothing is asked.
-  const volatile std::uint64_t* lease = nullptr;
+  // Nothing is executed when these do not permit it. The child asks last of all, since opening its
+  // files may have taken any time.
+  LeasePage::Terms lease = {};
 };
 
 // os_errno of what the lease did not permit; failed_at is `none`.
