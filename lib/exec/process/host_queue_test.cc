@@ -216,24 +216,6 @@ TEST_F(Queue, nothing_begins_while_the_lease_is_in_doubt) {
   EXPECT_FALSE(std::filesystem::exists(directory_ / "begun"));
 }
 
-// Worker and watchdog stood still together, and the worker goes on first.
-TEST_F(Queue, nothing_begins_when_the_lease_has_run_out_and_nobody_has_looked) {
-  WatchedLease lease;
-  open_host(system_clock_, &lease);
-  lease.hold(system_clock_.boot_now() - 1h, 1s);
-  const RunId late = queue("touch begun");
-  host_->let_run(1);
-  wait_for_ends(1);
-  EXPECT_EQ(declined_, std::vector<RunId>{late});
-  EXPECT_FALSE(std::filesystem::exists(directory_ / "begun"));
-  EXPECT_TRUE(host_->take_back().empty());
-  lease.hold(system_clock_.boot_now(), 1h);
-  queue("touch begun");
-  host_->let_run(1);
-  wait_for_ends(2);
-  EXPECT_TRUE(std::filesystem::exists(directory_ / "begun"));
-}
-
 TEST_F(Queue, that_gets_no_threads_declines_what_waits_and_tries_again_when_it_is_let) {
   const RunId waits = queue("true");
   {

@@ -1,4 +1,4 @@
-// How what is started is scheduled.
+// How what is started is scheduled, and by which lease.
 #include "lib/exec/start/launch.h"
 
 #include <gtest/gtest.h>
@@ -8,8 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdint>
 #include <thread>
+
+#include "lib/base/clock.h"
 
 namespace torc::exec {
 namespace {
@@ -87,6 +90,32 @@ TEST(Launcher, turns_that_somebody_has_chosen_stay) {
   const Turns turns = turns_after(2 * usual);
   EXPECT_EQ(turns.own, 2 * usual);
   EXPECT_EQ(turns.of_child, 2 * usual);
+}
+
+// Worker and watchdog stood still together, and the worker goes on before anybody has looked.
+TEST(Launcher, executes_nothing_by_a_lease_that_has_run_out_though_its_phase_is_held) {
+  auto launcher = Launcher::create();
+  ASSERT_TRUE(launcher.ok());
+  LeasePage page;
+  char name[] = "true";
+  char shell[] = "/bin/sh";
+  char* words[] = {shell, name, nullptr};
+  char* environment[] = {nullptr};
+  LaunchPlan plan;
+  plan.program = "/bin/true";
+  plan.words = words;
+  plan.environment = environment;
+  plan.lease = page.terms();
+  const BootTime now = SystemClock().boot_now();
+  page.hold(now - std::chrono::hours(1), std::chrono::seconds(1));
+  const Launched late = (*launcher)->launch(plan);
+  EXPECT_EQ(late.pid, 0);
+  EXPECT_EQ(late.os_errno, kLeaseInDoubt);
+  EXPECT_EQ(page.phase(), LeasePage::Phase::held) << "nobody has looked";
+  page.hold(now, std::chrono::hours(1));
+  const Launched in_time = (*launcher)->launch(plan);
+  ASSERT_NE(in_time.pid, 0);
+  waitpid(in_time.pid, nullptr, 0);
 }
 
 }  // namespace
