@@ -199,13 +199,22 @@ std::optional<bool> is_being_executed(pid_t pid, const std::string& proc) {
   return false;
 }
 
+// As read_small_file(). What has no memory any more, or never had (a kernel thread), shows nothing;
+// newer kernels (6.18 does) refuse to open the file then, older ones show an empty one.
+std::optional<std::string> shown_environment(const std::string& path) {
+  errno = 0;
+  auto text = read_small_file(path);
+  if (!text && errno == ESRCH) return std::string();
+  return text;
+}
+
 // The memory of a process whose first thread has ended is seen through its other threads.
 std::optional<std::string> environment_by_threads(pid_t pid, const std::string& proc) {
   const std::string task = proc + "/" + std::to_string(pid) + "/task";
   const auto threads = numbers_in(task);
   if (!threads) return std::nullopt;
   for (const pid_t tid : *threads) {
-    auto text = read_small_file(task + "/" + std::to_string(tid) + "/environ");
+    auto text = shown_environment(task + "/" + std::to_string(tid) + "/environ");
     if (!text || !text->empty()) return text;
   }
   return std::string();
@@ -217,12 +226,12 @@ std::optional<std::string> environment_of(pid_t pid, const std::string& proc) {
   constexpr timespec kNap{0, 100'000};
   constexpr int kMostNaps = 500;
   const std::string path = proc + "/" + std::to_string(pid) + "/environ";
-  auto text = read_small_file(path);
+  auto text = shown_environment(path);
   for (int naps = 0; text && text->empty(); ++naps) {
     const auto later = is_being_executed(pid, proc);
     if (!later || naps == kMostNaps) return std::nullopt;
     if (*later) nanosleep(&kNap, nullptr);
-    text = read_small_file(path);  // it may have come between the two looks
+    text = shown_environment(path);  // it may have come between the two looks
     if (*later) continue;
     if (text && text->empty()) return environment_by_threads(pid, proc);
   }
