@@ -97,6 +97,19 @@ TEST_P(Chosen, end_the_run_also_where_one_failed_and_others_could_run) {
   EXPECT_EQ(ran().find("merge"), std::string::npos) << ran();
 }
 
+// What failed elsewhere in the workflow is no matter of this run.
+TEST_P(Chosen, are_told_of_alone_where_others_had_failed_before) {
+  here.write("bad_2", "");
+  EXPECT_EQ(run_file({"merge"}).exit_code, 1);
+  const Ended ended = run_file({"align_4"});
+  EXPECT_EQ(ended.exit_code, 0) << ended;
+  EXPECT_FALSE(ended.says("failed: ")) << ended;
+  EXPECT_FALSE(ended.says("torc retry")) << ended;
+  const Ended failed = run_file({"call_[24]"});
+  EXPECT_EQ(failed.exit_code, 1) << failed;
+  EXPECT_TRUE(failed.says("failed: call_2")) << failed;
+}
+
 TEST_P(Chosen, are_waited_for_where_another_worker_has_what_they_need) {
   here.write("gated.yaml", R"(name: gated
 jobs:

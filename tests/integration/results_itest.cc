@@ -156,7 +156,7 @@ TEST_P(Results, a_checkpoint_is_told_as_one) {
   here_.write("wf.yaml", R"(name: wf
 jobs:
   - name: a
-    command: "trap 'exit 85' TERM; sleep 1000 & echo up > record; wait"
+    command: "test -e saved && exit 0; trap 'touch saved; exit 85' TERM; sleep 1000 & echo up > record; wait"
     checkpoint_exit_code: 85
 )");
   Fifo record(here_.path() / "record");
@@ -168,6 +168,11 @@ jobs:
   EXPECT_TRUE(ended.says("0 completed, 0 failed, 1 given back")) << ended;
   EXPECT_TRUE(here_.run({"results"}).says("checkpoint"));
   EXPECT_TRUE(here_.run({"job", "a"}).says("saved its state"));
+  EXPECT_EQ(here_.run({"run", "wf.torc"}).exit_code, 0);
+  const auto all = json_of(here_.run({"results", "--all-attempts", "--json"}));
+  ASSERT_EQ(all.size(), 2U) << all;
+  EXPECT_EQ(all[0]["state"], "ready") << "it had not failed";
+  EXPECT_EQ(all[1]["state"], "completed");
 }
 
 // --- time series ---

@@ -254,6 +254,8 @@ void Results::add(const claim::Reader& reader, ResultRow row) {
   const Place place = place_of(reader, row);
   const std::uint32_t alternative =
       report::shown_alternative(reader, book_, row.job, row.worker, row.alternative);
+  const bool saved = is_checkpoint(row, book_.find(reader, row.job).get());
+  if (saved) row.state = JobState::ready;  // the record of a past one tells its outcome alone
   const bool first = shown_++ == 0;
   if (options_.json) {
     say(app_.out, "{}\n  {}", first ? "" : ",",
@@ -271,9 +273,7 @@ void Results::add(const claim::Reader& reader, ResultRow row) {
   std::vector<std::string> cells = {printable(name),
                                     std::to_string(row.attempt),
                                     std::string(claim::to_string(row.state)),
-                                    is_checkpoint(row, book_.find(reader, row.job).get())
-                                        ? "checkpoint"
-                                        : std::string(claim::to_string(o.cause)),
+                                    saved ? "checkpoint" : std::string(claim::to_string(o.cause)),
                                     report::show_exit(o),
                                     show_duration(runtime_of(o)),
                                     show_duration(o.cpu_time),

@@ -23,11 +23,11 @@ constexpr std::size_t kMostLines = 3;
 constexpr std::size_t kLongestLine = 160;  // bytes
 constexpr std::size_t kEnoughOutput = 4096;
 
-std::vector<report::JobNow> named(const claim::Reader& reader, const Path& store,
-                                  std::uint64_t& jobs) {
-  workflow::RecipeBook book;
-  std::vector<std::pair<JobId, claim::Job>> found;
-  jobs = 0;
+using Found = std::vector<std::pair<JobId, claim::Job>>;
+
+// The first of all that failed, and how many did.
+Found find(const claim::Reader& reader, std::uint64_t& jobs) {
+  Found found;
   for (const claim::JobState state : claim::states_with(claim::trait::kTroubled)) {
     std::size_t seen = 0;
     const auto scanned = claim::scan_jobs(reader, state, [&](JobId id, const claim::Job& job) {
@@ -40,8 +40,26 @@ std::vector<report::JobNow> named(const claim::Reader& reader, const Path& store
   }
   std::ranges::sort(found, {}, [](const auto& f) { return f.first; });
   if (found.size() > kMostNamed) found.resize(kMostNamed);
+  return found;
+}
+
+Found find_among(const claim::Reader& reader, const std::vector<claim::JobRange>& chosen,
+                 std::uint64_t& jobs) {
+  Found found;
+  (void)claim::scan_jobs_of(reader, chosen, [&](JobId id, const claim::Job& job) {
+    if (!claim::has(job.state, claim::trait::kTroubled)) return true;
+    if (jobs++ < kMostNamed) found.emplace_back(id, job);
+    return true;
+  });
+  return found;
+}
+
+std::vector<report::JobNow> named(const claim::Reader& reader, const Path& store,
+                                  const ChosenJobs& chosen, std::uint64_t& jobs) {
+  workflow::RecipeBook book;
+  jobs = 0;
   std::vector<report::JobNow> all;
-  for (const auto& [id, job] : found) {
+  for (const auto& [id, job] : chosen ? find_among(reader, *chosen, jobs) : find(reader, jobs)) {
     auto now = report::look_at_job(reader, book, store, id, job);
     if (now) all.push_back(*std::move(now));
   }
@@ -78,7 +96,8 @@ ShownFailure shown(report::OutputReader& reader, report::JobNow now) {
 
 }  // namespace
 
-ShownFailures first_failures(const App& app, const Path& directory, const claim::WorkflowState& w) {
+ShownFailures first_failures(const App& app, const Path& directory, const claim::WorkflowState& w,
+                             const ChosenJobs& chosen) {
   ShownFailures failures;
   if (report::failures(w) == 0) return failures;
   const auto store = store::Store::open(app.world, directory, workflow::worker_tuning());
@@ -86,7 +105,7 @@ ShownFailures first_failures(const App& app, const Path& directory, const claim:
   std::vector<report::JobNow> jobs;
   const auto read =
       (*store)->view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
-        jobs = named(reader, directory, failures.jobs);
+        jobs = named(reader, directory, chosen, failures.jobs);
         return {};
       });
   // As its worker has done.

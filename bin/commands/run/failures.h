@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bin/app.h"
+#include "bin/commands/run/chosen.h"
 #include "lib/claim/rules/workflow_state.h"
 
 namespace torc::cli {
@@ -26,9 +27,10 @@ struct ShownFailures {
 
 // What a person reads is told as far as it can be: nothing of a store that cannot be opened, no
 // lines of output that cannot be read. `workflow`: as it was last seen; where nothing had failed
-// the store is not opened again.
+// the store is not opened again. `chosen`: of these jobs alone; null: of all.
 [[nodiscard]] ShownFailures first_failures(const App& app, const Path& store,
-                                           const claim::WorkflowState& workflow);
+                                           const claim::WorkflowState& workflow,
+                                           const ChosenJobs& chosen = nullptr);
 // `shown`: the store, as commands take it. `again`: the command that goes on.
 void print(std::FILE* to, const ShownFailures& failures, const std::string& shown,
            const std::string& again);

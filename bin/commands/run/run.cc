@@ -313,11 +313,11 @@ Result<Exit> run(const App& app, const RunOptions& options, const std::string& a
   TORC_TRY(summary);
   const auto took = std::chrono::duration_cast<WallTime>(app.clock.boot_now() - begun);
   TORC_ASSIGN(const auto counts, count_at_end(app, *summary, directory, chosen));
-  const RunEnd end{*summary, directory, took, was_over, counts, again};
+  const RunEnd end{*summary, directory, took, was_over, chosen, counts, again};
   if (options.json) {
     print_json(app, end);
   } else if (options.worker.quiet) {
-    print(app.err, first_failures(app, directory, summary->workflow),
+    print(app.err, first_failures(app, directory, summary->workflow, chosen),
           workflow::shown_path(app, directory), again);
   } else {
     print_summary(app, end);

@@ -87,7 +87,7 @@ void print_chosen(const App& app, const RunEnd& end, const ChosenCounts& counts)
         show_duration(end.took), show_count(w.of(JobState::completed)), show_count(w.jobs), shown);
   }
   print_end(app, summary);
-  print(app.out, first_failures(app, end.store, w), shown, end.again);
+  print(app.out, first_failures(app, end.store, w, end.chosen), shown, end.again);
   if (counts.of(JobState::held) > 0)
     say(app.out, "held jobs run when they are released: torc release {} --all\n", shown);
   if (summary.end == worker::WorkerEnd::nothing_fits)
@@ -113,7 +113,7 @@ void print_json(const App& app, const RunEnd& end) {
       {"files", files.files},
       {"all_files_counted", files.is_all},
       {"nothing_to_do", had_nothing_to_do(end)},
-      {"first_failures", to_json(first_failures(app, end.store, w))}};
+      {"first_failures", to_json(first_failures(app, end.store, w, end.chosen))}};
   say(app.out, "{}\n", report::json_text(out));
 }
 

@@ -15,7 +15,8 @@ struct RunEnd {
   const Path& store;
   WallTime took{};                          // a length of time
   bool was_over = false;                    // from the beginning
-  std::optional<ChosenCounts> counts = {};  // where some jobs were chosen
+  ChosenJobs chosen = nullptr;              // where it was some jobs alone
+  std::optional<ChosenCounts> counts = {};  // of these
   std::string again;                        // the command that goes on
 };
 

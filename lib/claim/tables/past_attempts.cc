@@ -4,6 +4,17 @@
 #include "lib/claim/tables/tables.h"
 
 namespace torc::claim {
+
+Key past_attempt_key(std::uint64_t job, std::uint32_t attempt) {
+  return Key(Table::past_attempt, job).be32(attempt);
+}
+
+std::optional<PastAttempt> past_attempt_in(std::string_view key) {
+  constexpr std::size_t kSize = 1 + sizeof(std::uint64_t) + sizeof(std::uint32_t);
+  if (!is_in(Table::past_attempt, key) || key.size() != kSize) return std::nullopt;
+  return PastAttempt{number_at(key, 1, 8), static_cast<std::uint32_t>(number_at(key, 9, 4))};
+}
+
 namespace {
 
 // Whether the record tells of an attempt that has ended, and how in the end.

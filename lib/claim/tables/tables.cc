@@ -203,21 +203,6 @@ std::optional<std::uint64_t> named_in(std::string_view key) {
   return second_id_in(Table::name, key);
 }
 
-Key past_attempt_key(std::uint64_t job, std::uint32_t attempt) {
-  return Key(Table::past_attempt, job).be32(attempt);
-}
-
-std::optional<PastAttempt> past_attempt_in(std::string_view key) {
-  constexpr std::size_t kSize = 1 + sizeof(std::uint64_t) + sizeof(std::uint32_t);
-  if (!is_in(Table::past_attempt, key) || key.size() != kSize) return std::nullopt;
-  PastAttempt of;
-  for (const char c : key.substr(1, sizeof of.job))
-    of.job = of.job << 8U | static_cast<unsigned char>(c);
-  for (const char c : key.substr(1 + sizeof of.job))
-    of.attempt = of.attempt << 8U | static_cast<unsigned char>(c);
-  return of;
-}
-
 Key delayed_key(WallTime not_before, std::uint64_t id) {
   const std::int64_t at = not_before.count();
   return Key(Table::delayed, at < 0 ? 0 : static_cast<std::uint64_t>(at)).be64(id);

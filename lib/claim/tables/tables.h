@@ -223,6 +223,7 @@ struct PastAttempt {
   std::uint64_t job = 0;
   std::uint32_t attempt = 0;
 };
+// Both: past_attempts.cc.
 [[nodiscard]] Key past_attempt_key(std::uint64_t job, std::uint32_t attempt);
 [[nodiscard]] std::optional<PastAttempt> past_attempt_in(std::string_view key);
 
