@@ -70,6 +70,32 @@ TEST_F(Selecting, the_list_of_jobs_is_of_those_that_are_meant) {
   EXPECT_EQ(here.run({"jobs", "nobody"}).exit_code, 2);
 }
 
+TEST_F(Selecting, of_several_jobs_each_is_told_of) {
+  for (const char* command : {"job", "why"}) {
+    const Ended ended = here.run({command, "wf.torc", "m*", "align_2"});
+    EXPECT_EQ(ended.exit_code, 0) << ended;
+    for (const char* name : {"align_2 (#", "merge (#", "mend (#"})
+      EXPECT_TRUE(ended.says(name)) << command << name << ended;
+    EXPECT_FALSE(ended.says("align_1 ")) << ended;
+    EXPECT_TRUE(here.run({command, "stage:align"}).says("align_12 (#")) << command;
+    EXPECT_EQ(here.run({command, "m*", "--json"}).exit_code, 2) << command;
+    EXPECT_EQ(here.json({command, "mer*"})["job"], "merge") << command;
+    EXPECT_EQ(here.run({command, "nobody"}).exit_code, 2) << command;
+    EXPECT_EQ(here.run({command, "wf.torc"}).exit_code, 2) << command;
+  }
+}
+
+TEST_F(Selecting, of_very_many_jobs_the_first_are_told_of) {
+  here.write("many.yaml",
+             "name: many\njobs: [{name: 'a_{i}', command: \"true\", parameters: {i: '1:25'}}]\n");
+  ASSERT_EQ(here.run({"init", "many.yaml"}).exit_code, 0);
+  const Ended ended = here.run({"job", "many.torc", "a_*"});
+  EXPECT_EQ(ended.exit_code, 0) << ended;
+  EXPECT_TRUE(ended.says("a_20 (#")) << ended;
+  EXPECT_FALSE(ended.says("a_21 (#")) << ended;
+  EXPECT_TRUE(ended.says("and 5 more")) << ended;
+}
+
 TEST_F(Selecting, a_shell_is_offered_jobs_and_stages) {
   const auto offered = [&](Words words) {
     words.insert(words.begin(), {"completion", "words"});

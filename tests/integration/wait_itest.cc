@@ -83,6 +83,49 @@ TEST_P(Wait, says_that_it_is_not_finished_when_its_time_is_up) {
   }
 }
 
+// Others may go on: the workflow is not over when these are.
+TEST_P(Wait, returns_when_the_jobs_that_were_named_are_over) {
+  here.write("more.yaml", R"(name: more
+jobs:
+  - {name: a, command: "true", priority: 2}
+  - {name: b, command: "exit 3", priority: 1}
+  - {name: gated, command: "echo gated > record; read x < gate"}
+)");
+  ASSERT_EQ(here.run({"init", "more.yaml", "--engine", GetParam()}).exit_code, 0);
+  const auto worker = here.start({"run", "more.torc", "-j", "1"});
+  ASSERT_TRUE(wait_for_line(record, "gated", *worker)) << worker->err();
+  const Ended good = here.run({"wait", "a"});
+  EXPECT_EQ(good.exit_code, 0) << good;
+  EXPECT_TRUE(good.says("1 of 1 job(s) that were asked for completed")) << good;
+  EXPECT_FALSE(good.says("failed")) << good;
+  const Ended bad = here.run({"wait", "more.torc", "[ab]"});
+  EXPECT_EQ(bad.exit_code, 1) << bad;
+  EXPECT_TRUE(bad.says("1 of 2 job(s) that were asked for completed, 1 failed")) << bad;
+  EXPECT_TRUE(bad.says("failed: b: exit code 3")) << bad;
+  const Ended late = here.run({"wait", "gated", "--timeout", "0"});
+  EXPECT_EQ(late.exit_code, 3) << late;
+  EXPECT_TRUE(late.says("1 job of more is not finished after 0 s: 1 running")) << late;
+  const auto waiting = here.start({"wait", "gated"});
+  EXPECT_TRUE(wait_until({waiting.get()}, [&] {
+    return waiting->err().find("waiting until 1 job of more is over") != std::string::npos;
+  })) << waiting->err();
+  gate.open_gate(1);
+  EXPECT_EQ(waiting->wait().exit_code, 0);
+  EXPECT_EQ(worker->wait().exit_code, 1);
+  EXPECT_EQ(here.run({"wait", "nobody"}).exit_code, 2);
+}
+
+// What it waits for has failed: it is never reached, and the workflow is over.
+TEST_P(Wait, does_not_wait_for_a_job_that_can_no_longer_run) {
+  make_store();
+  const auto worker = start_worker("3");
+  gate.open_gate(1);
+  EXPECT_EQ(worker->wait().exit_code, 1);
+  const Ended ended = here.run({"wait", "b"});
+  EXPECT_EQ(ended.exit_code, 1) << ended;
+  EXPECT_TRUE(ended.says("1 waiting")) << ended;
+}
+
 TEST_P(Wait, does_not_wait_for_what_is_held) {
   make_store();
   ASSERT_EQ(here.run({"hold", "a"}).exit_code, 0);

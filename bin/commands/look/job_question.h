@@ -1,4 +1,4 @@
-// What `torc job` and `torc why` have in common: one job is named, and the answer is a text.
+// What `torc job` and `torc why` have in common: jobs are named, and the answer to each is a text.
 #pragma once
 
 #include <string>
@@ -12,19 +12,20 @@
 
 namespace torc::cli {
 
-// "[STORE] NAME [--json]", answered from one view of the store.
+// "[STORE] NAME… [--json]", answered from one view of the store: of one job.
 struct JobQuestion {
   const report::Situation& situation;  // empty, unless it was asked for
   const App& app;
   const claim::Reader& reader;
   workflow::RecipeBook& book;
   JobId id{};
-  std::string name;   // as it was typed
+  std::string name;   // its own
   std::string store;  // as a word of a command
   bool json = false;
 };
 
-// All that the command prints.
+// All that the command prints of it. Of several jobs the answers stand one below the other, each of
+// its own lines; --json is about one.
 using AnswerQuestion = Result<std::string> (*)(const JobQuestion& question);
 
 enum class LookAround : std::uint8_t { no, yes };

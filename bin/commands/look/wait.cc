@@ -1,4 +1,5 @@
-// torc wait: until the workflow is over, whoever works for it and on whatever node.
+// torc wait: until the workflow, or some of its jobs, are over, whoever works for it and on
+// whatever node.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,13 +7,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bin/commands/commands.h"
 #include "bin/commands/look/look_pace.h"
+#include "bin/commands/run/chosen.h"
 #include "bin/commands/run/failures.h"
 #include "bin/commands/run/working.h"
+#include "bin/commands/selection.h"
 #include "bin/flags.h"
-#include "bin/locate.h"
 #include "lib/base/quantities.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/report/job_view.h"
@@ -22,7 +25,7 @@ namespace torc::cli {
 namespace {
 
 struct WaitOptions {
-  std::string store;
+  std::vector<std::string> words;  // [STORE] [NAME…]
   std::optional<std::chrono::seconds> timeout;
   bool quiet = false;
 };
@@ -30,18 +33,65 @@ struct WaitOptions {
 // Of so many looks one is at workers too: there may be many, and Slurm is asked for them.
 constexpr std::uint64_t kLooksAtPresence = 5;
 
-Result<claim::WorkflowState> look(store::Store& store) {
+// What is waited for, at one look.
+struct Look {
   claim::WorkflowState workflow;
+  std::optional<ChosenCounts> chosen;  // of the jobs that were named
+
+  [[nodiscard]] const claim::Counts& counts() const {
+    return chosen ? chosen->counts : workflow.counts;
+  }
+  // Also where nothing can bring them further.
+  [[nodiscard]] bool is_over() const {
+    if (workflow.finished() || !chosen) return workflow.finished();
+    std::uint64_t over = 0;
+    for (const claim::JobState s : claim::all_states())
+      over += claim::is_terminal(s) ? chosen->of(s) : 0;
+    return over == chosen->jobs();
+  }
+};
+
+Result<Look> look(store::Store& store, const ChosenJobs& chosen) {
+  Look look;
+  if (chosen) {
+    TORC_ASSIGN(look.chosen, count_chosen(store, *chosen));
+  }
   TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-    TORC_ASSIGN(workflow, claim::read_workflow(reader));
+    TORC_ASSIGN(look.workflow, claim::read_workflow(reader));
     return {};
   }));
-  return workflow;
+  return look;
 }
 
-void tell_end(const App& app, const claim::WorkflowState& w, const Path& store, bool quiet) {
+Result<ChosenJobs> jobs_named(store::Store& store, const std::vector<std::string>& names) {
+  if (names.empty()) return ChosenJobs();
+  std::vector<claim::JobRange> jobs;
+  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    TORC_ASSIGN(jobs, select_jobs(reader, Selection{names, "", {}, false}));
+    return {};
+  }));
+  return std::make_shared<const std::vector<claim::JobRange>>(std::move(jobs));
+}
+
+// "wf is", "3 jobs of wf are"
+std::string subject_of(const Look& look) {
+  const std::string workflow = printable(look.workflow.name);
+  if (!look.chosen) return workflow + " is";
+  const std::uint64_t jobs = look.chosen->jobs();
+  return fmt::format("{} job{} of {} {}", show_count(jobs), jobs == 1 ? "" : "s", workflow,
+                     jobs == 1 ? "is" : "are");
+}
+
+void tell_end(const App& app, const Look& look, const Path& store, const ChosenJobs& chosen,
+              bool quiet) {
+  const claim::WorkflowState& w = look.workflow;
   const std::string shown = workflow::shown_path(app, store);
-  if (quiet) return print(app.err, first_failures(app, store, w), shown, "torc run " + shown);
+  const std::string again = "torc run " + shown;
+  if (quiet) return print(app.err, first_failures(app, store, w, chosen), shown, again);
+  if (look.chosen) {
+    say(app.out, "{}: {}\n", printable(w.name), show(*look.chosen));
+    return print(app.out, first_failures(app, store, w, chosen), shown, again);
+  }
   say(app.out, "{}: {} of {} job(s) completed: {}\n", printable(w.name),
       show_count(w.of(claim::JobState::completed)), show_count(w.jobs),
       report::show_counts(w.counts));
@@ -53,7 +103,7 @@ void tell_end(const App& app, const claim::WorkflowState& w, const Path& store, 
   if (w.halted())
     say(app.out, "nothing more was started after {} failure(s): max_failures is {}\n",
         show_count(report::failures(w)), show_count(w.max_failures));
-  print(app.out, first_failures(app, store, w), shown, "torc run " + shown);
+  print(app.out, first_failures(app, store, w), shown, again);
 }
 
 // Whether somebody brings it to its end; told when that changes.
@@ -77,25 +127,27 @@ class Presence {
 };
 
 Result<Exit> run(const App& app, const WaitOptions& options) {
-  TORC_ASSIGN(const auto store, open_store(app, options.store));
+  TORC_ASSIGN(const StoreAndNames where, locate_store_and_names(app, options.words));
+  TORC_ASSIGN(const auto store, store::Store::open(app.world, where.store, store::Tuning{}));
+  TORC_ASSIGN(const ChosenJobs chosen, jobs_named(*store, where.names));
   const BootTime begun = app.clock.boot_now();
   Presence presence(app);
   for (bool first = true;; first = false) {
-    TORC_ASSIGN(const auto workflow, look(*store));
-    if (workflow.finished()) {
-      tell_end(app, workflow, store->directory(), options.quiet);
-      return exit_of(workflow);
+    TORC_ASSIGN(const Look now, look(*store, chosen));
+    if (now.is_over()) {
+      tell_end(app, now, store->directory(), chosen, options.quiet);
+      return now.chosen ? exit_of(*now.chosen) : exit_of(now.workflow);
     }
     const BootTime waited = app.clock.boot_now() - begun;
     if (options.timeout && waited >= *options.timeout) {
-      say(app.err, "torc: {} is not finished after {}: {}\n", printable(workflow.name),
-          show_exactly(*options.timeout), report::show_counts(workflow.counts));
+      say(app.err, "torc: {} not finished after {}: {}\n", subject_of(now),
+          show_exactly(*options.timeout), report::show_counts(now.counts()));
       return Exit::unfinished;
     }
     if (!options.quiet) {
       if (first)
-        say(app.err, "torc: waiting until {} is over: {}\n", printable(workflow.name),
-            report::show_counts(workflow.counts));
+        say(app.err, "torc: waiting until {} over: {}\n", subject_of(now),
+            report::show_counts(now.counts()));
       TORC_TRY(presence.look(*store));
     }
     std::chrono::nanoseconds pause = pause_after(waited);
@@ -108,8 +160,11 @@ Result<Exit> run(const App& app, const WaitOptions& options) {
 
 void add_wait(Command& c) {
   auto& o = c.options<WaitOptions>();
-  c.about("Wait until the workflow is over, whoever runs it, and say how it ended");
-  c.argument("STORE", o.store, "store");
+  c.about("Wait until the workflow, or some jobs, are over, whoever runs it; say how they ended");
+  c.argument("NAME", o.words,
+             "[STORE] [NAME…]: until these jobs are over, by name, by #NUMBER, 'align_*', "
+             "stage:align, @FILE or - (default: all)")
+      .value("[STORE] [NAME…]");
   c.option("--timeout", o.timeout, parse_duration,
            "wait no longer than this, e.g. 4h: exit code 3 when it is not over by then")
       .value("TIME");
