@@ -1,5 +1,8 @@
 // torc completion: what the command line says of itself, as a script for a shell.
+#include <cstdint>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "bin/cli.h"
@@ -20,6 +23,14 @@ struct CompletionOptions {
 
 constexpr const char* kWords = "words";
 
+// A shell waits: to see which store is that of a very long workflow file takes too long.
+bool is_long_file(const App& app, const std::string& word) {
+  constexpr std::uintmax_t kLong = 1U << 20U;
+  std::error_code error;
+  const auto size = std::filesystem::file_size(app.directory / word, error);
+  return !error && size > kLong;
+}
+
 // One a line. Nothing, where there is no store that can be read.
 Result<Exit> offer_words(const App& app, const std::vector<std::string>& words) {
   const std::string typed = words.empty() ? "" : words.front();
@@ -27,6 +38,7 @@ Result<Exit> offer_words(const App& app, const std::vector<std::string>& words) 
   for (const std::string& word : words) {
     if (&word != &words.front() && store.empty() && names_a_store(app, word)) store = word;
   }
+  if (!store.empty() && is_long_file(app, store)) return Exit::ok;
   const auto path = locate_store(app, store);
   if (!path) return Exit::ok;
   const auto opened = store::Store::open(app.world, *path, store::Tuning{});

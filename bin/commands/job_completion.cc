@@ -23,7 +23,9 @@ class Candidates {
   [[nodiscard]] bool goes_on() const { return all_.size() < kMostCandidates && !late_; }
 
   void add(const std::string& name) {
-    if (goes_on() && name.starts_with(word_) && shell_word(name) == name) all_.insert(name);
+    if (goes_on() && !name.empty() && name.starts_with(word_) && shell_word(name) == name &&
+        is_name(name))
+      all_.insert(name);
   }
   void add_names(const spec::Recipe& recipe, std::uint64_t jobs) {
     constexpr std::uint64_t kStep = 1'000;  // names between two looks at the clock
@@ -49,6 +51,9 @@ class Candidates {
   [[nodiscard]] std::vector<std::string> all() const { return {all_.begin(), all_.end()}; }
 
  private:
+  // Else a command reads a flag or a list in it.
+  static bool is_name(const std::string& word) { return word[0] != '-' && word[0] != '@'; }
+
   std::string word_;
   const Clock& clock_;
   BootTime until_;

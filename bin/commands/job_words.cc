@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <unordered_set>
+#include <utility>
 
 #include "lib/base/text/quote.h"
 #include "lib/base/text/text.h"
@@ -21,12 +23,28 @@ constexpr workflow::NamedText kList{"list of names",
                                     "a glob or stage:NAME means many jobs at once"};
 constexpr std::size_t kMaxLineBytes = 4'096;  // a name has at most 1,024
 
+// Each once: a list may be long, and name the same again and again.
+class Words {
+ public:
+  void add(std::string_view word) {
+    const auto [at, is_new] = known_.emplace(word);
+    if (is_new) all_.push_back(*at);
+  }
+  [[nodiscard]] bool empty() const { return all_.empty(); }
+  [[nodiscard]] std::vector<std::string> all() && { return std::move(all_); }
+
+ private:
+  std::unordered_set<std::string> known_;
+  std::vector<std::string> all_;
+};
+
 // `list`: as messages name it.
-Result<void> add_lines(std::string_view text, std::string_view list,
-                       std::vector<std::string>& words) {
+Result<void> add_lines(std::string_view text, std::string_view list, Words& words) {
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
   std::uint64_t number = 0;
-  for (std::string_view line : split(text, '\n')) {
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
     ++number;
     if (line.ends_with('\r')) line.remove_suffix(1);
     const bool is_long = line.size() > kMaxLineBytes;
@@ -35,7 +53,7 @@ Result<void> add_lines(std::string_view text, std::string_view list,
                                  is_long ? "too long for a name" : "control characters in a name"),
                      "@FILE is a list of names, one a line");
     }
-    if (!line.empty()) words.emplace_back(line);
+    if (!line.empty()) words.add(line);
   }
   return {};
 }
@@ -60,7 +78,7 @@ std::string class_at(std::string_view glob, std::size_t& at) {
 }  // namespace
 
 Result<std::vector<std::string>> job_words(const App& app, const std::vector<std::string>& typed) {
-  std::vector<std::string> words;
+  Words words;
   for (const std::string& word : typed) {
     if (word == "-" || word == "@-") {
       TORC_ASSIGN(const std::string text, workflow::read_spec_stream(stdin, kList));
@@ -74,10 +92,15 @@ Result<std::vector<std::string>> job_words(const App& app, const std::vector<std
       }
       TORC_TRY(add_lines(*text, fmt::format("'{}'", printable(file)), words));
     } else {
-      words.push_back(word);
+      words.add(word);
     }
   }
-  return words;
+  // Else it would mean what no name at all does: every job.
+  if (words.empty() && !typed.empty()) {
+    return invalid(fmt::format("no job is named in '{}'", printable(typed.back())),
+                   "@FILE and - are lists of names, one a line");
+  }
+  return std::move(words).all();
 }
 
 std::optional<std::string> expression_of_glob(std::string_view word) {

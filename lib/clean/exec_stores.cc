@@ -51,21 +51,22 @@ class ExecCleaner {
     if (!directory_ || !listed) return beneath::open_error(errno, "list", root_.path());
     TORC_ASSIGN(std::vector<std::string> names, beneath::list(std::move(listed), root_.path()));
     std::ranges::sort(names);
+    if (std::ranges::find(names, removing_) != names.end()) {
+      const auto done = clear_removing();
+      if (!done) cleaned_.left.push_back(done.error());
+    }
     for (const std::string& name : names) {
       const auto done = clean(name, is_trusted);
       if (!done) cleaned_.left.push_back(done.error());
     }
+    // Empty by now, unless something of it could not be removed.
+    if (act_ == Act::remove) (void)::unlinkat(directory_.get(), removing_.c_str(), AT_REMOVEDIR);
     return std::move(cleaned_);
   }
 
  private:
   Result<void> clean(const std::string& name,
                      const std::function<Result<void>(const Path&)>& is_trusted) {
-    if (name.ends_with(kRemoving)) {
-      if (!is_exec_store(std::string_view(name).substr(0, name.size() - kRemoving.size())))
-        return {};
-      return take(name);
-    }
     if (!is_exec_store(name)) return {};
     const Path path = root_.path() / name;
     const Descriptor opened(
@@ -81,9 +82,36 @@ class ExecCleaner {
         }));
     if (end.count() == 0 || end >= before_) return {};
     TORC_TRY(check_content(opened, name));
-    if (act_ == Act::look) return take(name);
+    if (act_ == Act::look) return take(place(act_), name);
     store->forget_copy();
     return move_and_take(opened, name);
+  }
+
+  // What lies there was judged by this user: others could rename a store, but not into it.
+  Result<Descriptor> open_removing() const {
+    const Path shown = root_.path() / removing_;
+    Descriptor opened(
+        beneath::open_at(directory_.get(), removing_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+    struct stat s {};
+    if (!opened || ::fstat(opened.get(), &s) != 0) return beneath::open_error(errno, "open", shown);
+    constexpr mode_t kOfOthers = S_IWGRP | S_IWOTH;
+    if (s.st_uid != context_.world.uid || (s.st_mode & kOfOthers) != 0) {
+      return Error{ErrorKind::permission,
+                   fmt::format("{} may be written by others", shown.string()),
+                   "see what it holds, remove it, and clean again"};
+    }
+    return opened;
+  }
+
+  // What an earlier clean has left.
+  Result<void> clear_removing() {
+    TORC_ASSIGN(Descriptor at, open_removing());
+    const Place inside{at.get(), root_.path() / removing_, context_.world.uid, act_};
+    Descriptor listed(beneath::open_at(at.get(), ".", O_RDONLY | O_DIRECTORY));
+    if (!listed) return beneath::open_error(errno, "list", inside.shown);
+    TORC_ASSIGN(const auto names, beneath::list(std::move(listed), inside.shown));
+    for (const std::string& name : names) TORC_TRY(take(inside, name));
+    return {};
   }
 
   [[nodiscard]] Place place(Act act) const {
@@ -109,7 +137,6 @@ class ExecCleaner {
   // What was looked at is what goes: under its new name nobody opens it any more.
   Result<void> move_and_take(const Descriptor& opened, const std::string& name) {
     TORC_TRY(take_tree(place(Act::look), name));
-    const std::string moved = name + std::string(kRemoving);
     struct stat looked {};
     struct stat named {};
     const Path shown = root_.path() / name;
@@ -118,20 +145,32 @@ class ExecCleaner {
       return os_error(errno, "cannot look at " + shown.string());
     if (looked.st_ino != named.st_ino || looked.st_dev != named.st_dev)
       return Error{ErrorKind::fenced, shown.string() + " was replaced by another directory", ""};
-    if (::renameat2(directory_.get(), name.c_str(), directory_.get(), moved.c_str(),
+    constexpr mode_t kMine = 0700;
+    if (::mkdirat(directory_.get(), removing_.c_str(), kMine) != 0 && errno != EEXIST)
+      return os_error(errno, "cannot make " + (root_.path() / removing_).string());
+    TORC_ASSIGN(const Descriptor removing, open_removing());
+    if (::renameat2(directory_.get(), name.c_str(), removing.get(), name.c_str(),
                     RENAME_NOREPLACE) != 0)
       return os_error(errno, "cannot rename " + shown.string());
-    return take(moved);
+    // Between the look at its name and this it may have been exchanged.
+    if (::fstatat(removing.get(), name.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 ||
+        looked.st_ino != named.st_ino || looked.st_dev != named.st_dev) {
+      (void)::renameat2(removing.get(), name.c_str(), directory_.get(), name.c_str(),
+                        RENAME_NOREPLACE);
+      return Error{ErrorKind::fenced, shown.string() + " was replaced by another directory", ""};
+    }
+    return take({removing.get(), root_.path() / removing_, context_.world.uid, act_}, name);
   }
 
-  Result<void> take(const std::string& name) {
-    TORC_ASSIGN(const Freed freed, take_tree(place(act_), name));
+  Result<void> take(const Place& from, const std::string& name) {
+    TORC_ASSIGN(const Freed freed, take_tree(from, name));
     cleaned_.stores += freed;
     ++cleaned_.store_count;
     return {};
   }
 
   const workflow::Context& context_;
+  const std::string removing_ = fmt::format("{}{}", kRemoving, context_.world.uid);
   beneath::Root root_;
   Descriptor directory_;
   WallTime before_;

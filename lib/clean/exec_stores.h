@@ -8,9 +8,10 @@
 
 namespace torc::clean {
 
-// A store that is being removed, until the last of it has gone: nobody takes it for one, and what
-// is left of it after a crash goes with the next `torc clean --exec`.
-inline constexpr std::string_view kRemoving = ".removing";
+// Stores that are being removed lie in a directory of this name and the number of their user, who
+// alone can put one there, until the last of them has gone: nobody takes it for a store, and what
+// is left of them after a crash goes with the next `torc clean --exec`.
+inline constexpr std::string_view kRemoving = ".removing-";
 
 // Removes, or only counts, those of `directory` whose jobs have all ended before `before`. A store
 // that cannot be read, has an unfinished job or a worker, is not of this user, or holds what torc

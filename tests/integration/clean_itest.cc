@@ -291,8 +291,11 @@ TEST_F(Clean, removes_whole_stores_of_torc_exec_that_ended_long_ago) {
   fs::create_directory(all / "20200101-000001");
   write_text(all / "20200101-000001/file", "mine\n");
   // What a crash left of an earlier one.
-  fs::create_directory(all / "20200101-000002.removing");
-  write_text(all / "20200101-000002.removing/META", "");
+  const std::string removing = ".removing-" + std::to_string(geteuid());
+  fs::create_directory(all / removing);
+  fs::permissions(all / removing, fs::perms::owner_all);
+  fs::create_directory(all / removing / "20200101-000002");
+  write_text(all / removing / "20200101-000002/META", "");
 
   write_text(all / store / "results.csv", "mine\n");
   const json kept = clean({".torc-exec", "--older-than", "1h", "--dry-run"}, 3700);
@@ -305,6 +308,23 @@ TEST_F(Clean, removes_whole_stores_of_torc_exec_that_ended_long_ago) {
   EXPECT_EQ(done["left_alone"].size(), 2U) << done;
   EXPECT_EQ(names_in(all), (Names{"20200101-000000", "20200101-000001", "mine"}));
   EXPECT_EQ(here_.run({"status", "named.torc"}).exit_code, 0);
+}
+
+// Others who may rename what lies beside it must not be able to have a store removed.
+TEST_F(Clean, judges_what_may_have_come_from_others) {
+  ASSERT_EQ(here_.run({"exec", "-c", "echo {}", "a"}).exit_code, 0);
+  const Path all = here_.path() / ".torc-exec";
+  const std::string store = names_in(all).at(0);
+  const std::string removing = ".removing-" + std::to_string(geteuid());
+  fs::rename(all / store, all / (store + ".removing"));
+  EXPECT_EQ(clean({"--exec", "--older-than", "1h"}, 3700)["exec_stores"], 0);
+  fs::create_directory(all / removing);
+  fs::permissions(all / removing, fs::perms::all);
+  fs::rename(all / (store + ".removing"), all / removing / store);
+  const json left = clean({"--exec", "--older-than", "1h"}, 3700);
+  EXPECT_EQ(left["exec_stores"], 0);
+  EXPECT_EQ(left["left_alone"].size(), 1U) << left;
+  EXPECT_TRUE(fs::exists(all / removing / store / "META"));
 }
 
 TEST_F(Clean, leaves_a_store_of_torc_exec_that_has_something_to_do) {

@@ -1,6 +1,8 @@
 // torc exec: what it writes of each job that has ended, and when it starts nothing more.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <regex>
 
@@ -111,6 +113,17 @@ TEST(ExecRecords, results_that_cannot_be_written_are_told_once_and_jobs_go_on) {
   const std::size_t first = ended.err.find("torc: cannot write ");
   ASSERT_NE(first, std::string::npos) << ended;
   EXPECT_EQ(ended.err.find("torc: cannot write ", first + 1), std::string::npos) << ended;
+}
+
+TEST(ExecRecords, results_of_long_values_that_begin_alike_lie_apart) {
+  const Workplace here;
+  const std::string value(260, 'v');
+  ASSERT_EQ(here.run({"exec", "--results", "out", "-c", "echo {#}", ":::", value + "1", value + "2",
+                      value + "3"})
+                .exit_code,
+            0);
+  const std::filesystem::directory_iterator places(here.path() / "out/1");
+  EXPECT_EQ(std::distance(begin(places), end(places)), 3);
 }
 
 TEST(ExecRecords, a_table_of_results_is_refused) {

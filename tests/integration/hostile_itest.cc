@@ -1,5 +1,6 @@
 // Attacks by another user of the machine, with real users: ids without any entry in passwd. Eve may
 // write where Ada works, or is a member of the group of her store. Needs root, to be all of them.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -132,6 +133,32 @@ class AttackFromWithin : public Attack {
   }
 };
 
+// What is written under a name that Ada gave is written to what she meant: not to what others have
+// put there.
+TEST_F(Attack, records_of_exec_are_written_through_no_link_and_no_fifo) {
+  int stores = 0;
+  const auto exec = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"exec", "-q", "--store", fmt::format("exec_{}", ++stores)});
+    words.insert(words.end(), {"-c", "echo {}", ":::", "a", "b"});
+    return run(by(kAda, words));
+  };
+  act(kMallory, "ln -s " + precious.string() + " joblog && mkfifo pipe");
+  for (const char* log : {"joblog", "pipe"}) {
+    const Ended refused = exec({"--joblog", log});
+    EXPECT_FALSE(refused.timed_out);
+    EXPECT_EQ(refused.exit_code, 2) << refused;
+    EXPECT_TRUE(refused.says("of another user")) << refused;
+  }
+  act(kMallory, "umask 0; mkdir -p R/1/a R/1/b && ln -s " + precious.string() +
+                    " R/1/a/stdout && mkfifo R/1/b/stdout && ln -s " + home.string() + " R/1/c");
+  const Ended written = exec({"--results", "R"});
+  EXPECT_FALSE(written.timed_out);
+  EXPECT_EQ(written.exit_code, 0) << written;
+  EXPECT_EQ(read_text(here.path() / "R/1/a/stdout"), "a\n");
+  EXPECT_EQ(read_text(here.path() / "R/1/b/stdout"), "b\n");
+  expect_untouched();
+}
+
 // A member of the group may write in the store, and so spoil it; but not what is not of the store.
 TEST_F(AttackFromWithin, output_replaces_links_and_fifos_and_is_not_written_through_them) {
   act(kEve, "umask 0; mkdir -p wf.torc/logs/jobs/000000 && cd wf.torc/logs/jobs/000000 && ln -s " +
@@ -155,6 +182,11 @@ TEST_F(AttackFromWithin, a_fifo_for_the_workflow_s_copy_is_not_waited_for) {
   const Ended drawn = run(by(kAda, {"graph", "wf.torc"}));
   EXPECT_FALSE(drawn.timed_out);
   EXPECT_NE(drawn.exit_code, 0) << drawn;
+  EXPECT_FALSE(run(by(kAda, {"export", "--ro-crate", home / "crate", "wf.torc"})).timed_out);
+  here.write("more.yaml", "jobs: [{name: more, command: \"true\"}]\n");
+  const Ended added = run(by(kAda, {"add", "wf.torc", "more.yaml"}));
+  EXPECT_FALSE(added.timed_out);
+  EXPECT_EQ(added.exit_code, 0) << added;
 }
 
 // Nor is anything read that way, or waited for.

@@ -70,6 +70,23 @@ TEST_F(Selecting, the_list_of_jobs_is_of_those_that_are_meant) {
   EXPECT_EQ(here.run({"jobs", "nobody"}).exit_code, 2);
 }
 
+// It would else mean what no name at all does.
+TEST_F(Selecting, an_empty_list_is_not_all_jobs) {
+  here.write("empty", "\n\n");
+  for (const char* command : {"jobs", "results", "job", "hold", "run"}) {
+    const Ended ended = here.run({command, "wf.torc", "@empty"});
+    EXPECT_EQ(ended.exit_code, 2) << command << ended;
+    EXPECT_TRUE(ended.says("no job is named in '@empty'")) << command << ended;
+  }
+}
+
+TEST_F(Selecting, a_list_may_name_the_same_again_and_again) {
+  std::string list;
+  for (int i = 0; i < 2'000'000; ++i) list += i % 2 == 0 ? "align_*\n" : "merge\n";
+  here.write("list", list);
+  EXPECT_EQ(here.json({"jobs", "wf.torc", "@list"}).size(), 13U);
+}
+
 TEST_F(Selecting, of_several_jobs_each_is_told_of) {
   for (const char* command : {"job", "why"}) {
     const Ended ended = here.run({command, "wf.torc", "m*", "align_2"});
@@ -121,6 +138,15 @@ TEST_F(Selecting, a_shell_is_offered_jobs_and_stages) {
   std::string ten;
   for (char digit = '0'; digit <= '9'; ++digit) ten += std::string("work_99") + digit + "\n";
   EXPECT_EQ(offered({"work_99", "many.torc"}), "work_99\n" + ten);
+}
+
+// A command would read a flag or a list in them.
+TEST_F(Selecting, a_shell_is_not_offered_what_is_no_name_to_a_command) {
+  here.write("odd.yaml",
+             "name: odd\njobs: [{name: '-rf', command: a}, {name: '@x', command: a}, "
+             "{name: '--help', command: a}, {name: '-', command: a}, {name: 'x', command: a}]\n");
+  ASSERT_EQ(here.run({"init", "odd.yaml"}).exit_code, 0);
+  EXPECT_EQ(here.run({"completion", "words", "", "torc", "jobs", "odd.torc"}).out, "x\n");
 }
 
 TEST_F(Selecting, takes_names_from_standard_input) {

@@ -28,7 +28,7 @@ struct AddOptions {
 void say_left_behind(const App& app, const store::Store& store, const workflow::Added& added) {
   if (added.names.empty()) return;
   const Path copy = workflow::spec_copy_in(app, store.directory());
-  const auto text = workflow::read_spec_text(app, copy);
+  const auto text = workflow::read_spec_copy(app, copy);
   if (!text || text->find("depends_on_regexes") == std::string::npos) return;
   const workflow::LoadedSpec loaded = workflow::load_spec_text(app, copy.string(), *text);
   if (!loaded.workflow) return;

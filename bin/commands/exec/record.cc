@@ -1,6 +1,9 @@
 #include "bin/commands/exec/record.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,6 +14,7 @@
 
 #include "bin/commands/exec/jobs.h"
 #include "bin/commands/exec/output.h"
+#include "lib/base/hash.h"
 #include "lib/base/text/quote.h"
 
 namespace torc::cli {
@@ -36,7 +40,35 @@ std::string directory_name(std::string_view value) {
     }
   }
   if (name == "." || name == "..") name.insert(0, 1, '\\');
-  return name.substr(0, kLongestDirectoryName);
+  if (name.size() <= kLongestDirectoryName) return name;
+  // Values that begin alike have directories of their own all the same.
+  const std::string sum = fmt::format(".{:016x}", fnv1a(value));
+  return name.substr(0, kLongestDirectoryName - sum.size()) + sum;
+}
+
+// The user has named it, and may mean a link or a pipe of his own (or /dev/stdout, which is
+// root's). What another user has put there under its name is not written to.
+Result<Descriptor> open_joblog(const Path& path, const std::string& name, bool goes_on) {
+  const auto refuse = [&](Error error) {
+    error.kind = ErrorKind::invalid;
+    return error;
+  };
+  int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | (goes_on ? O_APPEND : O_TRUNC);
+  struct stat s {};
+  if (::lstat(path.c_str(), &s) != 0 || S_ISREG(s.st_mode)) {
+    flags |= O_NOFOLLOW;
+  } else if (s.st_uid != ::geteuid() && s.st_uid != 0) {
+    return refuse(Error{ErrorKind::invalid,
+                        fmt::format("cannot write '{}': it is a {} of another user", name,
+                                    S_ISLNK(s.st_mode) ? "symbolic link" : "special file"),
+                        "remove it, or name another file"});
+  }
+  Descriptor opened(::open(path.c_str(), flags, 0666));
+  if (!opened) {
+    return refuse(os_error(errno, fmt::format("cannot write '{}'", name),
+                           "--joblog FILE names a file in a directory that is there"));
+  }
+  return opened;
 }
 
 // By its environment; of a job without a value its command is one.
@@ -86,20 +118,19 @@ std::string results_place(const ExecValues& values) {
 
 Result<ExecRecord> ExecRecord::open(const App& app, const ExecOptions& o) {
   ExecRecord record(app);
-  if (!o.results.empty()) record.results_ = (app.directory / o.results).lexically_normal();
+  if (!o.results.empty()) {
+    record.results_ =
+        std::make_unique<beneath::Root>((app.directory / o.results).lexically_normal());
+  }
   if (o.joblog.empty()) return record;
   record.log_name_ = o.joblog;
   const bool goes_on = o.resume || o.resume_failed;
   const Path path = app.directory / o.joblog;
-  record.log_.reset(std::fopen(path.c_str(), goes_on ? "ae" : "we"));
-  if (record.log_ == nullptr) {
-    const int why = errno;
-    Error error = os_error(why, fmt::format("cannot write '{}'", o.joblog),
-                           "--joblog FILE names a file in a directory that is there");
-    error.kind = ErrorKind::invalid;
-    return error;
-  }
-  // Where it is appended to, "ae" leaves the position at the end of what is there.
+  TORC_ASSIGN(Descriptor opened, open_joblog(path, o.joblog, goes_on));
+  record.log_.reset(::fdopen(opened.get(), goes_on ? "a" : "w"));
+  if (record.log_ == nullptr) return os_error(errno, fmt::format("cannot write '{}'", o.joblog));
+  (void)opened.release();
+  // Where it is appended to, "a" leaves the position at the end of what is there.
   std::error_code unknown;
   const auto size = std::filesystem::file_size(path, unknown);
   if (unknown || size == 0) (void)write_raw(record.log_.get(), kJoblogColumns);
@@ -108,10 +139,10 @@ Result<ExecRecord> ExecRecord::open(const App& app, const ExecOptions& o) {
 }
 
 void ExecRecord::started(const worker::PreparedJob& job) {
-  if (log_ == nullptr && results_.empty()) return;
+  if (log_ == nullptr && results_ == nullptr) return;
   Started& started = running_[job.grant.token.job];
   started.command = job.command.line;
-  if (!results_.empty()) started.values = values_by_environment(job);
+  if (results_ != nullptr) started.values = values_by_environment(job);
 }
 
 void ExecRecord::ended(const worker::JobEnd& job, const Path& directory) {
@@ -120,7 +151,7 @@ void ExecRecord::ended(const worker::JobEnd& job, const Path& directory) {
   const Started started = std::move(found->second);
   running_.erase(found);
   const report::AttemptOutput output = output_of(job, directory);
-  if (!results_.empty()) write_results(output, started);
+  if (results_ != nullptr) write_results(output, started);
   if (log_ == nullptr) return;
   const auto first = reader_.read(output, exec::Stream::out, 0, 1);
   write_line(job, started.command, first && *first ? (*first)->size : 0);
@@ -141,25 +172,40 @@ void ExecRecord::write_line(const worker::JobEnd& job, const std::string& comman
 }
 
 void ExecRecord::write_results(const report::AttemptOutput& output, const Started& started) {
-  const Path place = results_ / results_place(started.values);
+  const Path place = Path(results_place(started.values)).parent_path().lexically_normal();
   std::error_code error;
-  std::filesystem::create_directories(place, error);
-  if (error) return complain(place.string(), error.message());
+  std::filesystem::create_directories(results_->path(), error);
+  if (const auto made = beneath::make_directories(*results_, place); error || !made)
+    return complain(results_->path() / place, error ? error.message() : made.error().what);
+  const auto write = [&](const Path& file, const auto& save) {
+    const auto written = save(file);
+    if (!written) complain(results_->path() / file, written.error().what);
+  };
   for (const exec::Stream stream : exec::kStreams) {
-    const Path file = place / (stream == exec::Stream::out ? "stdout" : "stderr");
-    if (const auto copied = save(output, stream, file); !copied)
-      complain(file.string(), copied.error().what);
+    write(place / (stream == exec::Stream::out ? "stdout" : "stderr"),
+          [&](const Path& file) { return save(output, stream, file); });
   }
-  const Path file = place / "seq";
-  const std::unique_ptr<std::FILE, Close> seq(std::fopen(file.c_str(), "we"));
-  if (seq == nullptr || !write_raw(seq.get(), std::to_string(raw(output.job))))
-    complain(file.string(), std::strerror(errno));
+  write(place / "seq", [&](const Path& file) -> Result<void> {
+    TORC_ASSIGN(const auto seq, make_file(file));
+    if (!write_raw(seq.get(), std::to_string(raw(output.job))))
+      return os_error(errno, "it cannot be written", "");
+    return {};
+  });
+}
+
+// Whoever may write below the directory may have put a link or a fifo there.
+Result<std::unique_ptr<std::FILE, ExecRecord::Close>> ExecRecord::make_file(
+    const Path& file) const {
+  TORC_ASSIGN(Descriptor made, beneath::open_fresh(*results_, file, O_WRONLY));
+  std::unique_ptr<std::FILE, Close> stream(::fdopen(made.get(), "w"));
+  if (stream == nullptr) return os_error(errno, "it cannot be made", "");
+  (void)made.release();
+  return stream;
 }
 
 Result<void> ExecRecord::save(const report::AttemptOutput& output, exec::Stream stream,
                               const Path& file) {
-  const std::unique_ptr<std::FILE, Close> to(std::fopen(file.c_str(), "we"));
-  if (to == nullptr) return os_error(errno, "it cannot be made", "");
+  TORC_ASSIGN(const auto to, make_file(file));
   for (std::uint64_t from = 0;;) {
     TORC_ASSIGN(const auto piece, reader_.read(output, stream, from, kCopiedAtOnce));
     if (!piece || piece->bytes.empty()) break;
@@ -171,10 +217,10 @@ Result<void> ExecRecord::save(const report::AttemptOutput& output, exec::Stream 
 }
 
 // Once: what follows would say the same of thousands of jobs.
-void ExecRecord::complain(const std::string& file, std::string_view why) {
+void ExecRecord::complain(const Path& file, std::string_view why) {
   if (std::exchange(complained_, true)) return;
   say(app_->err, "torc: cannot write {}: {}; jobs go on, and `torc logs` has their output\n",
-      shell_word(file), why);
+      shell_word(file.string()), why);
 }
 
 }  // namespace torc::cli

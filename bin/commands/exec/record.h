@@ -13,6 +13,7 @@
 #include "bin/app.h"
 #include "bin/commands/exec/options.h"
 #include "bin/commands/exec/values.h"
+#include "lib/base/file/beneath.h"
 #include "lib/report/job_output.h"
 #include "lib/worker/loop/worker.h"
 
@@ -43,12 +44,13 @@ class ExecRecord {
   void write_results(const report::AttemptOutput& output, const Started& started);
   [[nodiscard]] Result<void> save(const report::AttemptOutput& output, exec::Stream stream,
                                   const Path& file);
-  void complain(const std::string& file, std::string_view why);
+  [[nodiscard]] Result<std::unique_ptr<std::FILE, Close>> make_file(const Path& file) const;
+  void complain(const Path& file, std::string_view why);
 
   const App* app_;
   std::string log_name_;
   std::unique_ptr<std::FILE, Close> log_;
-  Path results_;  // empty: none are wanted
+  std::unique_ptr<beneath::Root> results_;  // null: none are wanted
   std::map<JobId, Started> running_;
   report::OutputReader reader_;
   bool complained_ = false;

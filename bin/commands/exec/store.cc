@@ -180,8 +180,9 @@ Result<Path> newest_place(const App& app) {
   std::vector<Path> found;
   std::error_code error;
   for (fs::directory_iterator it(parent, error), end; !error && it != end; it.increment(error)) {
-    const Path ending = it->path().extension();
-    if (ending == kUnfinished || ending == clean::kRemoving) continue;
+    if (it->path().extension() == kUnfinished ||
+        it->path().filename().string().starts_with(clean::kRemoving))
+      continue;
     std::error_code unseen;  // then opening it tells
     if (it->is_directory(unseen) || unseen) found.push_back(it->path());
   }

@@ -142,7 +142,7 @@ class CrateExporter {
     head.license = options_.license;
     head.made_at = app_.clock.wall_now();
     const Path copy = workflow::spec_copy_in(app_, store_.directory());
-    const auto text = workflow::read_spec_text(app_, copy);
+    const auto text = workflow::read_spec_copy(app_, copy);
     if (!text && text.error().kind == ErrorKind::not_found) return head;
     if (!text) return text.error();
     head.spec_file = copy.filename().string();

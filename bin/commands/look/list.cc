@@ -45,7 +45,7 @@ Result<std::vector<Path>> stores_below(const Path& directory) {
     std::error_code error;
     for (fs::directory_iterator it(place, error), end; !error && it != end; it.increment(error)) {
       std::error_code unseen;
-      if (any_name && it->path().extension() == clean::kRemoving) continue;
+      if (any_name && it->path().filename().string().starts_with(clean::kRemoving)) continue;
       const bool is_named = any_name || it->path().extension() == ".torc";
       if (is_named && it->is_directory(unseen)) found.push_back(it->path());
     }

@@ -28,15 +28,17 @@ claim::FileFingerprint fingerprint_of(const struct stat& s) {
   return fingerprint;
 }
 
-// 0: it cannot be read to its end.
-std::uint64_t sum_of(int fd) {
+// 0: it cannot be read to its end, or is longer than `size` by now. What the kernel makes up
+// (/proc) says that it is empty, and may have no end.
+std::uint64_t sum_of(int fd, std::uint64_t size) {
   store::Hasher hasher(store::StoreId{});
   std::vector<char> buffer(std::size_t{256} << 10U);
   while (true) {
     const ssize_t n = read(fd, buffer.data(), buffer.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return 0;
+    if (n < 0 || static_cast<std::uint64_t>(n) > size) return 0;
     if (n == 0) break;
+    size -= static_cast<std::uint64_t>(n);
     hasher.add({buffer.data(), static_cast<std::size_t>(n)});
   }
   const store::Hash128 hash = hasher.finish();
@@ -53,20 +55,22 @@ Error cannot_look(int os_errno, const Path& path) {
 }
 
 // A network filesystem asks its server how a file is when the file is opened, and else believes
-// what it knew some seconds ago. What cannot be opened is looked at as well as may be.
+// what it knew some seconds ago. What cannot be opened is looked at as well as may be. To open
+// something else than a file may do something: who writes to a fifo takes it for the reader.
 Result<claim::FileFingerprint> fingerprint_file(const Path& path, Sums sums, std::uint64_t& left) {
   struct stat s {};
+  if (stat(path.c_str(), &s) == 0 && !S_ISREG(s.st_mode)) return fingerprint_of(s);
   const Descriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!fd) {
     if (stat(path.c_str(), &s) == 0) return fingerprint_of(s);
-    if (errno == ENOENT || errno == ENOTDIR) return claim::FileFingerprint{};
+    if (names_nothing(errno)) return claim::FileFingerprint{};
     return cannot_look(errno, path);
   }
   if (fstat(fd.get(), &s) != 0) return cannot_look(errno, path);
   claim::FileFingerprint fingerprint = fingerprint_of(s);
   if (sums == Sums::yes && S_ISREG(s.st_mode) && fingerprint.size <= left) {
     left -= fingerprint.size;
-    const std::uint64_t sum = sum_of(fd.get());
+    const std::uint64_t sum = sum_of(fd.get(), fingerprint.size);
     if (fstat(fd.get(), &s) == 0 && fingerprint_of(s) == fingerprint) fingerprint.sum = sum;
   }
   return fingerprint;
@@ -84,6 +88,10 @@ Result<void> check_mounts(const Path& path) {
 }
 
 }  // namespace
+
+bool names_nothing(int os_errno) {
+  return os_errno == ENOENT || os_errno == ENOTDIR || os_errno == ELOOP || os_errno == ENAMETOOLONG;
+}
 
 Result<std::vector<claim::FileFingerprint>> fingerprints_of(const Path& directory,
                                                             const std::vector<std::string>& paths,

@@ -73,6 +73,10 @@ Result<std::string> read_value_file(const Context& context, const Path& director
   return there.ok() ? std::move(there) : std::move(bytes);
 }
 
+Result<std::string> read_spec_copy(const Context& context, const Path& copy) {
+  return store::read_file(context.world.disk, copy, spec::kMaxSpecBytes);
+}
+
 Result<std::string> read_spec_text(const Context& context, const Path& path,
                                    const NamedText& named) {
   Result<std::string> bytes = store::read_file(context.world.disk, path, spec::kMaxSpecBytes);

@@ -18,6 +18,8 @@ namespace torc::workflow {
 [[nodiscard]] std::string spec_copy_name(std::string_view file);
 // That of the store in `store`; spec.yaml if there is none.
 [[nodiscard]] Path spec_copy_in(const Context& context, const Path& store);
+// Its text. Nothing but a file is read, and a pipe not waited for: others may have put it there.
+[[nodiscard]] Result<std::string> read_spec_copy(const Context& context, const Path& copy);
 // Puts another one in its place.
 [[nodiscard]] Result<void> replace_spec_copy(const Context& context, const Path& store,
                                              const std::string& file, const std::string& text);

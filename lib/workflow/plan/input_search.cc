@@ -57,20 +57,15 @@ std::string place_of(const Path& directory, const std::string& path) {
   return place;
 }
 
-// Only a name that is not there is missing.
-bool is_missing(int os_errno) {
-  return os_errno == ENOENT || os_errno == ENOTDIR;
-}
-
 bool is_known(const std::string& path) {
   struct stat s {};
-  return stat(path.c_str(), &s) == 0 || !is_missing(errno);
+  return stat(path.c_str(), &s) == 0 || !names_nothing(errno);
 }
 
 // A network filesystem asks its server when a file is opened.
 bool is_known_when_opened(const std::string& path) {
   const Descriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  return fd || !is_missing(errno) || is_known(path);
+  return fd || !names_nothing(errno) || is_known(path);
 }
 
 // Marks what a listing shows. A symbolic link may lead to nothing.
