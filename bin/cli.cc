@@ -76,6 +76,7 @@ constexpr Entry kCommands[] = {
     {"history", add_history, "See how it is"},
     {"export", add_export, "See how it is"},
     {"cancel", add_cancel, "Change what is to run"},
+    {"rm", add_rm, "Change what is to run"},
     {"retry", add_retry, "Change what is to run"},
     {"recover", add_recover, "Change what is to run"},
     {"redo", add_redo, "Change what is to run"},

@@ -46,6 +46,7 @@ Result<std::optional<Path>> store_of_file(const App& app, const std::string& nam
         fmt::format("{} has mistakes: it cannot be seen which store is its", named),
         fmt::format("see them with `torc check {}`, or name the store", shell_word(named)));
   Path store = workflow::default_store(app, loaded);
+  TORC_TRY(check_has_store(app, named, store));
   TORC_TRY(check_found_store(app, store));
   return std::optional(std::move(store));
 }
@@ -62,6 +63,10 @@ Result<Path> locate_named(const App& app, const std::string& named) {
   if (fs::symlink_status(path, error).type() != fs::file_type::not_found) return path;
   if (store::missing_mount(app.world.disk.mount_tables(), path))
     return path;  // who opens it says so
+  if (has_workflow_ending(path)) {
+    return Error{ErrorKind::not_found, fmt::format("there is no file '{}'", printable(named)),
+                 "name a workflow file or a store; `torc list` shows the stores here"};
+  }
   const std::string job = shell_word(named);
   return Error{
       ErrorKind::not_found, "there is no store " + path.string(),
@@ -117,18 +122,45 @@ Result<Path> locate(const App& app, const std::string& named) {
   }
   std::string names;
   for (const Path& path : found) names += (names.empty() ? "" : ", ") + path.filename().string();
-  return Error{ErrorKind::invalid, fmt::format("several stores here: {}", names),
-               "name the one you mean, or set TORC_STORE"};
+  const bool is_here = found.front().parent_path() == app.directory;
+  return Error{
+      ErrorKind::invalid,
+      fmt::format("several stores {}: {}",
+                  is_here ? "here" : "in " + printable(found.front().parent_path().string()),
+                  names),
+      "name the one you mean, or set TORC_STORE"};
 }
 
 }  // namespace
 
-bool is_workflow_file(const Path& path) {
+Result<void> check_has_store(const App& app, const std::string& file, const Path& store) {
+  std::optional<WaitingDisk::Asking> asking;
+  if (WaitingDisk* disk = waiting_disk(app)) asking.emplace(*disk, store);
+  std::error_code error;
+  if (fs::symlink_status(store, error).type() != fs::file_type::not_found) return {};
+  if (store::missing_mount(app.world.disk.mount_tables(), store)) return {};  // who opens it tells
+  const Path beside = (app.directory / file).lexically_normal().parent_path() / store.filename();
+  const bool is_beside = beside != store && fs::is_directory(beside, error);
+  return Error{ErrorKind::not_found,
+               fmt::format("{} has no store here: there is no {}", printable(file),
+                           printable(store.string())),
+               is_beside ? fmt::format("one lies beside the file: name {}, or say it there",
+                                       shell_word(beside.string()))
+                         : fmt::format("`torc run {0}` makes it and runs it, `torc init {0}` makes "
+                                       "it; one elsewhere is named itself",
+                                       shell_word(file))};
+}
+
+bool has_workflow_ending(const Path& path) {
   static constexpr std::array kEndings = {".yaml", ".yml", ".json", ".json5", ".kdl"};
+  return std::ranges::find(kEndings, path.extension()) != kEndings.end();
+}
+
+bool is_workflow_file(const Path& path) {
   if (is_store_name(path)) return false;  // its filesystem is not asked: it may not answer
   std::error_code error;
   if (fs::status(path, error).type() != fs::file_type::regular) return false;
-  return std::ranges::find(kEndings, path.extension()) != kEndings.end() || begins_as_script(path);
+  return has_workflow_ending(path) || begins_as_script(path);
 }
 
 Result<Path> locate_store(const App& app, const std::string& named) {

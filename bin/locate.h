@@ -13,6 +13,13 @@ namespace torc::cli {
 // has some. Errors: invalid, with the candidates when there are several.
 Result<Path> locate_store(const App& app, const std::string& named);
 
+// ".yaml" and the others, whether there is such a file or not.
+[[nodiscard]] bool has_workflow_ending(const Path& path);
+
+// That a store may be at the place of that of the workflow file `file`, as it was named. Error
+// not_found: nothing is there, with what makes one.
+Result<void> check_has_store(const App& app, const std::string& file, const Path& store);
+
 // Whether it is a file that has the ending of one, or is a script: then it stands for a store.
 [[nodiscard]] bool is_workflow_file(const Path& path);
 

@@ -1,8 +1,12 @@
 #include "bin/tables.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace torc::cli {
 namespace {
@@ -44,8 +48,14 @@ std::optional<std::size_t> table_columns(const App& app) {
 
 // Cells are printable: nothing but the colors has power over a terminal.
 void say_table(const App& app, const Table& table) {
-  if (!has_colors(app)) return say(app.out, "{}", table.text(table_columns(app)));
-  (void)write_raw(app.out, table.text(table_columns(app), color_of_state));
+  const auto columns = table_columns(app);
+  if (has_colors(app))
+    (void)write_raw(app.out, table.text(columns, color_of_state));
+  else
+    say(app.out, "{}", table.text(columns));
+  const auto left_out = columns ? table.left_out(*columns) : std::vector<std::string>();
+  if (!left_out.empty())
+    say(app.out, "too narrow for: {} (--wide)\n", fmt::format("{}", fmt::join(left_out, ", ")));
 }
 
 }  // namespace torc::cli

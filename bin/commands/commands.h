@@ -14,6 +14,7 @@ void add_apply(Command& c);
 void add_backup(Command& c);
 void add_bench(Command& c);
 void add_cancel(Command& c);
+void add_rm(Command& c);
 void add_check(Command& c);
 void add_clean(Command& c);
 void add_cluster(Command& c);

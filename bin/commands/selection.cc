@@ -52,7 +52,8 @@ Result<void> scan_entries(const claim::Reader& reader, const Visit& visit) {
 }
 
 // Nobody is called so. What it may have meant.
-Error nobody(const std::string& word, const std::set<std::string>& stages) {
+Error nobody(const claim::Reader& reader, const std::string& word,
+             const std::set<std::string>& stages) {
   constexpr std::size_t kMostOfAName = 100;  // cells
   const auto shown = [](std::string_view name) { return shortened(printable(name), kMostOfAName); };
   const std::string stage(stage_in(word).value_or(word));
@@ -67,8 +68,11 @@ Error nobody(const std::string& word, const std::set<std::string>& stages) {
   if (stage != word) error.what = fmt::format("there is no stage '{}'", shown(stage));
   if (expression_of_glob(word)) error.what = fmt::format("no job's name matches '{}'", shown(word));
   if (!near.empty()) {
-    error.remedy = fmt::format("did you mean {}{}? {}", stage != word ? "stage:" : "", shown(near),
-                               error.remedy);
+    workflow::RecipeBook book;
+    const auto job = workflow::find_job(book, reader, near);
+    const bool is_job = stage == word && job && *job;
+    error.remedy =
+        fmt::format("did you mean {}{}? {}", is_job ? "" : "stage:", shown(near), error.remedy);
   }
   return error;
 }
@@ -104,7 +108,7 @@ Result<void> match_word(const claim::Reader& reader, const std::string& word, Jo
         }
       }));
   if (any) return {};
-  return nobody(word, stages);
+  return nobody(reader, word, stages);
 }
 
 Result<void> match_states(const claim::Reader& reader, const Selection& selection,

@@ -62,6 +62,7 @@ ordered_json job_json(const claim::Reader& reader, workflow::RecipeBook& book, J
   out["alternative"] =
       json_or_null(shown_alternative(reader, book, id, job.worker, job.alternative));
   out["suspect"] = claim::is_suspect(job);
+  out["removed"] = claim::is_removed(reader, id);
   add_end(out, o, ended);
   out["missing_output"] = json_or_null(worker::missing_output(reader, book, id, o));
   out["canceled_for"] =

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <unordered_map>
 
 #include "lib/claim/queries/chosen_jobs.h"
 #include "lib/claim/queries/queries.h"
@@ -14,14 +15,13 @@ using claim::JobRange;
 using claim::JobState;
 
 // The jobs of a template that are among these.
-std::vector<JobRange> among(const std::vector<JobRange>* of, const claim::Template& t) {
-  if (of == nullptr) return {{t.first, t.count}};
+std::vector<JobRange> among(const std::vector<JobRange>& of, const claim::Template& t) {
   std::vector<JobRange> some;
   const std::uint64_t end = raw(t.first) + t.count;
   auto at = std::upper_bound(
-      of->begin(), of->end(), raw(t.first),
+      of.begin(), of.end(), raw(t.first),
       [](std::uint64_t id, const JobRange& r) { return id < raw(r.first) + r.count; });
-  for (; at != of->end() && raw(at->first) < end; ++at) {
+  for (; at != of.end() && raw(at->first) < end; ++at) {
     const std::uint64_t first = std::max(raw(at->first), raw(t.first));
     some.push_back({JobId{first}, std::min(end, raw(at->first) + at->count) - first});
   }
@@ -40,20 +40,27 @@ std::uint64_t StageCounts::to_run() const {
 
 Result<std::vector<StageCounts>> read_stages(const claim::Reader& reader,
                                              const std::vector<JobRange>* of) {
+  TORC_ASSIGN(const std::uint64_t jobs, claim::count_jobs(reader));
+  const std::vector<JobRange> all = of != nullptr ? *of : std::vector<JobRange>{{JobId{1}, jobs}};
+  TORC_ASSIGN(const auto removed, claim::removed_jobs(reader, all));
+  const std::vector<JobRange> left = claim::without(all, removed);
   std::vector<StageCounts> stages;
+  std::unordered_map<std::string, std::size_t> known;  // by name: an entry that grew has several
   Result<void> readable;
   TORC_TRY(claim::scan_templates(reader, [&](const claim::Template& t) {
-    const std::vector<JobRange> some = among(of, t);
+    const std::vector<JobRange> some = among(left, t);
     if (some.empty()) return true;
     const auto recipe = workflow::recipe_of(t);
     const auto counts = claim::count_jobs(reader, some);
-    if (!recipe)
-      readable = recipe.error();
-    else if (!counts)
-      readable = counts.error();
-    else
-      stages.push_back({recipe->entry_name(), *counts});
-    return readable.ok();
+    if (!recipe || !counts) {
+      readable = recipe ? counts.error() : recipe.error();
+      return false;
+    }
+    const auto [at, is_new] = known.emplace(recipe->entry_name(), stages.size());
+    if (is_new) stages.push_back({at->first, {}});
+    claim::Counts& sum = stages[at->second].counts;
+    for (std::size_t s = 0; s < sum.size(); ++s) sum[s] += (*counts)[s];
+    return true;
   }));
   TORC_TRY(readable);
   return stages;

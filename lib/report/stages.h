@@ -23,8 +23,8 @@ struct StageCounts {
   [[nodiscard]] std::uint64_t to_run() const;
 };
 
-// In the order of their first jobs. `of`: with these jobs alone, which ascend; null: with all.
-// Every record of them is read.
+// In the order of their first jobs. `of`: with these jobs alone, which ascend; null: with all. Jobs
+// that the workflow file has no more are left out. Every record of the others is read.
 Result<std::vector<StageCounts>> read_stages(const claim::Reader& reader,
                                              const std::vector<claim::JobRange>* of = nullptr);
 

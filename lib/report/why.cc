@@ -220,6 +220,11 @@ class Inquiry {
                         because),
             words_.remedy_for(root));
       }
+    } else if (claim::is_removed(job_)) {
+      add("canceled",
+          fmt::format("The workflow file has it no more, or `torc rm` took it out, {}.",
+                      show_time(o.ended_at)),
+          "written into the file again, and that applied, it runs; or: " + command("rm --undo"));
     } else {
       add("canceled", fmt::format("It was canceled on request, {}.", show_time(o.ended_at)),
           command("retry"));

@@ -139,7 +139,8 @@ TEST_P(Chosen, run_again_by_force_with_all_that_is_built_on_them) {
   const std::string before = ran();
   const Ended planned = run_file({"-n", "--force", "call_2"});
   EXPECT_EQ(planned.exit_code, 0) << planned;
-  EXPECT_TRUE(planned.says("would run again")) << planned;
+  EXPECT_TRUE(planned.says("2 jobs would run: 1 ready, 1 that waits for others; 8 of 10"))
+      << planned;
   EXPECT_EQ(ran(), before);
   const Ended ended = run_file({"--force", "call_2"});
   EXPECT_EQ(ended.exit_code, 0) << ended;
@@ -152,10 +153,10 @@ TEST_P(Chosen, run_again_by_force_with_all_that_is_built_on_them) {
 TEST_P(Chosen, are_told_by_stages_before_they_run) {
   ASSERT_EQ(run_file({"call_1"}).exit_code, 0);
   const Ended all = run_file({"-n"});
-  EXPECT_TRUE(all.says("8 job(s) would run")) << all;
+  EXPECT_TRUE(all.says("8 jobs would run: 4 ready, 4 that wait for others")) << all;
   EXPECT_TRUE(all.says("align_{i}          3   4          3")) << all;
   const Ended some = run_file({"-n", "call_*"});
-  EXPECT_TRUE(some.says("2 of 8 job(s) that were asked for completed")) << some;
+  EXPECT_TRUE(some.says("2 of 8 jobs that were asked for completed")) << some;
   EXPECT_TRUE(some.says("call_{i}")) << some;
   EXPECT_FALSE(some.says("merge")) << some;
   EXPECT_FALSE(some.says("report")) << some;

@@ -82,11 +82,19 @@ TEST_P(Reinit, takes_no_file_for_missing_that_it_cannot_look_at) {
   run();
   const Path end = here.path() / "end.txt";
   std::filesystem::rename(end, here.path() / "kept");
-  std::filesystem::create_symlink("end.txt", end);  // leads to itself: ELOOP
-  const Ended refused = here.run({"reinit", "wf.torc"});
+  const Path closed = here.path() / "closed";
+  std::filesystem::create_directory(closed);
+  std::filesystem::create_symlink(closed / "end.txt", end);
+  std::filesystem::permissions(closed, std::filesystem::perms::none);
+  Launch denied = here.torc({"reinit", "wf.torc"});
+  if (geteuid() == 0)  // whom else nothing is denied
+    denied.argv.insert(denied.argv.begin(),
+                       {"/usr/bin/setpriv", "--bounding-set", "-dac_override,-dac_read_search"});
+  const Ended refused = itest::run(denied);
   EXPECT_EQ(refused.exit_code, 4) << refused;
   EXPECT_TRUE(refused.says("cannot look at " + end.string())) << refused;
   EXPECT_EQ(here.json({"status", "wf.torc"})["jobs_by_state"]["completed"], 4);
+  std::filesystem::permissions(closed, std::filesystem::perms::owner_all);
   std::filesystem::remove(end);
   const Path away = here.path().parent_path() / "away";
   std::filesystem::rename(here.path() / "wf.torc", here.path().parent_path() / "wf.torc");
@@ -242,10 +250,15 @@ TEST_P(Reinit, with_checksums_takes_a_file_that_was_written_again_alike_for_the_
   std::filesystem::last_write_time(
       here.path() / "raw.txt",
       std::filesystem::file_time_type::clock::now() - std::chrono::hours(3));
-  EXPECT_EQ(reinit({"--dry-run"})["changed_jobs"], 3);
+  EXPECT_EQ(reinit({"--dry-run"})["changed_jobs"], 0);
   EXPECT_EQ(reinit({"--checksum"})["changed_jobs"], 0);
+  // Also of the old time and size.
+  const auto time = std::filesystem::last_write_time(here.path() / "raw.txt");
   here.write("raw.txt", "2");
-  EXPECT_EQ(reinit({"--checksum"})["changed_jobs"], 3);
+  std::filesystem::last_write_time(here.path() / "raw.txt", time);
+  EXPECT_EQ(reinit({"--checksum", "--dry-run"})["changed_jobs"], 3);
+  here.write("raw.txt", "3");
+  EXPECT_EQ(reinit({"--dry-run"})["changed_jobs"], 3);
 }
 
 TEST_P(Reinit, ends_a_running_job_whose_input_is_to_be_made_again) {

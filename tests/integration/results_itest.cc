@@ -169,7 +169,7 @@ jobs:
   EXPECT_TRUE(here_.run({"results"}).says("checkpoint"));
   EXPECT_TRUE(here_.run({"job", "a"}).says("saved its state"));
   EXPECT_EQ(here_.run({"run", "wf.torc"}).exit_code, 0);
-  const auto all = json_of(here_.run({"results", "--all-attempts", "--json"}));
+  const auto all = here_.json({"results", "--all-attempts"});
   ASSERT_EQ(all.size(), 2U) << all;
   EXPECT_EQ(all[0]["state"], "ready") << "it had not failed";
   EXPECT_EQ(all[1]["state"], "completed");

@@ -449,6 +449,7 @@ jobs:
   take("why", {"why", "small.torc", "undecided"});
   take("why", {"why", "small.torc", "follower"});
   take("cancel", {"cancel", "small.torc", "--state", "pending_failed"});
+  take("rm", {"rm", "small.torc", "follower", "--dry-run"});
   take("actions", {"actions", "small.torc"});
   take("data-list", {"data", "list", "small.torc"});
   take("history", {"history", "small.torc"});

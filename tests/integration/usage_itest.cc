@@ -130,7 +130,7 @@ TEST(Usage, a_worker_flag_that_cannot_be_is_refused) {
 TEST(Usage, help_shows_how_a_command_is_written_and_the_first_steps_only_above_all) {
   const Workplace here;
   const Ended job = here.run({"job", "--help"});
-  EXPECT_SAYS(job, "torc job [OPTIONS] [STORE] NAME\n");
+  EXPECT_SAYS(job, "torc job [OPTIONS] [STORE] NAME…\n");
   EXPECT_FALSE(job.says("First steps")) << job;
   EXPECT_SAYS(job, "Exit codes");
   EXPECT_SAYS(here.run({"--help"}), "First steps");

@@ -66,7 +66,8 @@ std::string past_of(const Edit& edit) {
 std::string line_of(const Edit& edit) {
   switch (edit.kind) {
     case Edit::Kind::added:
-      return fmt::format("+ {}", jobs_of(edit));
+      return fmt::format("+ {}{}{}", jobs_of(edit), edit.what.empty() ? "" : ": ",
+                         printable(edit.what));
     case Edit::Kind::returned:
       return fmt::format("+ {}, in the file again", jobs_of(edit));
     case Edit::Kind::removed:
@@ -82,12 +83,13 @@ std::string line_of(const Edit& edit) {
     case Edit::Kind::rewired:
       return fmt::format("~ {}: {}{}", jobs_of(edit), printable(edit.what), past_of(edit));
     case Edit::Kind::terms:
-      return fmt::format("~ {}: {}; nothing runs again for it{}", jobs_of(edit),
-                         printable(edit.what),
-                         edit.failed == 0 ? std::string()
-                                          : fmt::format(", nor do the {} that failed: `torc retry "
-                                                        "--failed` tries them again",
-                                                        show_count(edit.failed)));
+      return fmt::format(
+          "~ {}: {}; nothing runs again for it{}", jobs_of(edit), printable(edit.what),
+          edit.failed == 0 ? std::string()
+                           : fmt::format(", nor {} that failed: `torc retry "
+                                         "--failed` tries them again",
+                                         edit.failed == 1 ? "does the one"
+                                                          : "do the " + show_count(edit.failed)));
     case Edit::Kind::settings:
       return fmt::format("~ {}: {}", printable(edit.entry), printable(edit.what));
   }
@@ -144,8 +146,9 @@ Result<void> refuse_other_file(const App& app, store::Store& store,
   const std::string& before = settings.directory.file;
   std::error_code error;
   if (before.empty() || Path(before).filename() == Path(loaded.file).filename()) return {};
-  if (!std::filesystem::exists(app.directory / before, error))
-    return {};  // it has another name now
+  // Of one that cannot be looked at nobody knows that it has another name now.
+  const auto kind = std::filesystem::status(app.directory / before, error).type();
+  if (kind == std::filesystem::file_type::not_found) return {};
   return Error{
       ErrorKind::exists,
       fmt::format("{} is the store of {}, which is here too, and not of {}",
@@ -186,7 +189,7 @@ Result<Applied> apply_file(const App& app, store::Store& store, const workflow::
   return applied;
 }
 
-void print_applied(const App& app, const Applied& applied, bool dry_run) {
+void print_applied(const App& app, const Applied& applied, bool dry_run, bool until_the_end) {
   const auto& edits = applied.difference.edits;
   for (std::size_t i = 0; i < edits.size() && i < kShownEdits; ++i)
     say(app.out, "{}\n", line_of(edits[i]));
@@ -196,7 +199,9 @@ void print_applied(const App& app, const Applied& applied, bool dry_run) {
   print_stale(app, applied);
   const std::uint64_t again = applied.done.again.total();
   if (again > 0) {
-    const auto shown = static_cast<std::ptrdiff_t>(std::min(kShownJobs, applied.again.size()));
+    // One more takes no more room than to say that there is one.
+    const std::size_t most = again == kShownJobs + 1 ? kShownJobs + 1 : kShownJobs;
+    const auto shown = static_cast<std::ptrdiff_t>(std::min(most, applied.again.size()));
     say(app.out, "{} {} again: {}{}\n", plural(again, "job"),
         dry_run      ? "would run"
         : again == 1 ? "runs"
@@ -224,12 +229,15 @@ void print_applied(const App& app, const Applied& applied, bool dry_run) {
         ended == 1 ? "is" : "are", ended == 1 ? "is" : "are");
   }
   if (applied.running > 0) {
-    say(app.out,
-        "{} at work {} by the file as it was; say it again when {} ended, and {} again by the new "
-        "one\n",
-        plural(applied.running, "job"), applied.running == 1 ? "goes on" : "go on",
-        applied.running == 1 ? "it has" : "they have",
-        applied.running == 1 ? "it runs" : "they run");
+    const bool one = applied.running == 1;
+    say(app.out, "{} at work {} by the file as it was; ", plural(applied.running, "job"),
+        one ? "goes on" : "go on");
+    if (until_the_end)
+      say(app.out, "when {} ended, {} again by the new one\n", one ? "it has" : "they have",
+          one ? "it runs" : "they run");
+    else
+      say(app.out, "say it again when {} ended, and {} again by the new one\n",
+          one ? "it has" : "they have", one ? "it runs" : "they run");
   }
 }
 
@@ -271,6 +279,7 @@ Result<Exit> apply_and_tell(const App& app, const ApplyRequest& request) {
   if (!request.store.empty()) {
     TORC_ASSIGN(path, locate_store(app, request.store));
   } else {
+    TORC_TRY(check_has_store(app, request.file, path));
     TORC_TRY(check_found_store(app, path));
     workflow::write_for_group_of(app, path);
   }

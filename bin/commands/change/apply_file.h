@@ -20,8 +20,10 @@ Result<workflow::Applied> apply_file(const App& app, store::Store& store,
                                      const workflow::LoadedSpec& loaded,
                                      const workflow::ApplyTerms& terms, bool dry_run);
 
-// At most a screen, the most important first. Of a dry run what would be.
-void print_applied(const App& app, const workflow::Applied& applied, bool dry_run);
+// At most a screen, the most important first. Of a dry run what would be. `until_the_end`: whoever
+// applies it stays until what is at work has ended, and applies it again then.
+void print_applied(const App& app, const workflow::Applied& applied, bool dry_run,
+                   bool until_the_end = false);
 [[nodiscard]] nlohmann::ordered_json applied_json(const store::Store& store,
                                                   const workflow::Applied& applied, bool dry_run);
 

@@ -6,6 +6,7 @@
 #include "bin/commands/change/reset_jobs.h"
 #include "bin/commands/commands.h"
 #include "bin/commands/run/run_store.h"
+#include "bin/commands/workdir.h"
 #include "bin/flags.h"
 #include "bin/guard.h"
 
@@ -21,12 +22,15 @@ std::uint64_t completed_of(const ChangeReport& report) {
 Result<bool> reset_what_was_named(const App& app, ResetOptions options, const Path& directory,
                                   const Selection& selection) {
   TORC_ASSIGN(const auto store, store::Store::open(app.world, directory, store::Tuning{}));
+  // What cannot run here is to keep its results.
+  TORC_ASSIGN(const auto settings, workflow::read_settings(*store));
+  TORC_TRY(workdir_of(app, "", settings, directory));
   if (!options.dry_run && !options.yes && can_ask(app)) {
     ResetOptions planned = options;
     planned.dry_run = true;
     TORC_ASSIGN(const auto plan, reset_jobs(app, *store, selection, planned));
     if (completed_of(plan) > 0) {
-      print_change(app, plan, "would reset", true, directory);
+      print_change(app, plan, "would run again:", true, directory);
       if (!confirms_redoing(app, completed_of(plan))) {
         say(app.err, "torc: nothing was changed and nothing was run; --yes does not ask\n");
         return false;
@@ -46,7 +50,8 @@ Result<Exit> redo(const App& app, const ResetOptions& options) {
       reset_what_was_named(app, options, where.store, selection_of(options, where.names));
   if (!reset) return report_reset(app, reset.error());
   if (!*reset) return Exit::failed;
-  return options.dry_run ? Exit::ok : run_store(app, where.store);
+  if (options.dry_run) return Exit::ok;
+  return run_store(app, where.store, options.jobs.words.empty() ? "" : options.jobs.words.front());
 }
 
 }  // namespace

@@ -108,14 +108,14 @@ Result<Reinit> reinit(const App& app, store::Store& store, const ReinitOptions& 
   TORC_ASSIGN(const Path directory,
               workflow::find_working_directory(settings.directory, store.directory()));
   workflow::StaleSearch search(store, directory, nullptr,
-                               o.checksum ? workflow::Sums::yes : workflow::Sums::no);
+                               workflow::contents_compared(o.checksum, settings));
   TORC_ASSIGN(const std::vector<workflow::StaleJob> stale, search.run());
   std::vector<claim::JobRange> all;
   TORC_TRY(store.view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
     TORC_ASSIGN(all, claim::with_downstream(reader, ranges_of(stale)));
     return {};
   }));
-  TORC_ASSIGN(const auto missing, search.missing_inputs(all, kShownMissing));
+  TORC_ASSIGN(const auto missing, search.missing_inputs(all, ranges_of(stale), kShownMissing));
   if (!missing.empty()) return not_there(missing);
   Reinit done;
   TORC_TRY(change_and_ring(app, store, o.dry_run,

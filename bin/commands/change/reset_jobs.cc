@@ -50,8 +50,11 @@ Result<ChangeReport> reset_jobs(const App& app, store::Store& store, const Selec
   // The question whether results may be lost and the reset itself are one transaction: nothing can
   // complete in between.
   const auto body = [&](store::Transaction& tx) -> Result<void> {
-    TORC_ASSIGN(const auto jobs, select_jobs(tx, selection));
+    TORC_ASSIGN(const auto named, select_jobs(tx, selection));
+    claim::Change left;
+    TORC_ASSIGN(const auto jobs, claim::in_the_file(tx, named, left));
     TORC_ASSIGN(change, claim::reset_jobs(tx, jobs, force, app.clock.wall_now()));
+    change.add(left);
     // With the whole workflow also what none of its jobs makes goes back to the start.
     if (selection.all) TORC_TRY(claim::clear_ephemeral(tx, {JobId{0}, 1}));
     const auto results = change.changed[static_cast<std::size_t>(JobState::completed)];

@@ -15,7 +15,8 @@ Result<Exit> retry(const App& app, const ChangeOptions& options) {
 Result<Exit> retry_and_run(const App& app, const ChangeOptions& options) {
   TORC_ASSIGN(const auto where, locate_store_and_names(app, options.jobs.words));
   TORC_ASSIGN(const Exit changed, retry(app, options));
-  return changed == Exit::ok ? run_store(app, where.store) : changed;
+  if (changed != Exit::ok) return changed;
+  return run_store(app, where.store, options.jobs.words.empty() ? "" : options.jobs.words.front());
 }
 
 }  // namespace

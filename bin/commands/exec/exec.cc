@@ -56,8 +56,8 @@ several. Values are quoted for the shell; a CMD without any of these gets the va
 in $TORC_VALUE ($TORC_VALUE_1, … of several). Parameters are as in workflow files and are not quoted.
 
 State and output are kept in a store, .torc-exec/DATE-TIME here or --store DIR: `torc status DIR`, `torc logs DIR 17`.
-Remove it when you need it no more. Exit code: 0 every job completed; 1 some did not; 2 wrong flags; 3 the store; 128 and its number after a signal:
-130 Ctrl-C, 143 SIGTERM, 129 SIGHUP, 141 nobody read the output any more.)";
+Remove it when you need it no more. Exit code: 0 every job completed; 1 some did not; 2 wrong flags; 3 not all ran, none failed; 4 the store; 128
+and its number after a signal: 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP, 141 nobody read the output any more.)";
 
 constexpr std::uint64_t kMostRetries = 1000;
 constexpr std::uint64_t kMostCounted = 1'000'000;

@@ -51,7 +51,8 @@ void add_row(Table& table, const claim::Reader& reader, workflow::RecipeBook& bo
   const claim::Outcome& o = job.outcome;
   const bool ended = claim::is_over(job.state) && o.started_at.count() != 0;
   table.add({std::to_string(raw(id)), printable(workflow::job_name(book, reader, id)),
-             std::string(claim::to_string(job.state)),
+             fmt::format("{}{}", claim::to_string(job.state),
+                         claim::is_removed(reader, id) ? ", removed" : ""),
              job.attempt == 0 ? "-" : std::to_string(job.attempt), report::show_exit(job),
              report::show_time_taken(job, now), ended ? report::show_peak(o) : "-",
              claim::raw(job.worker) == 0 ? "-" : std::to_string(claim::raw(job.worker))});

@@ -52,8 +52,9 @@ Result<std::vector<Path>> stores_below(const Path& directory) {
     if (!error || (any_name && error == std::errc::no_such_file_or_directory)) return {};
     return os_error(error.value(), "cannot list " + place.string(), "name another directory");
   };
-  TORC_TRY(look(directory, false));
-  TORC_TRY(look(directory / ".torc-exec", true));
+  constexpr const char* kExecStores = ".torc-exec";
+  TORC_TRY(look(directory, directory.filename() == kExecStores));
+  TORC_TRY(look(directory / kExecStores, true));
   std::ranges::sort(found);
   return found;
 }
@@ -66,6 +67,7 @@ ListedStore look_at(const App& app, const Path& directory, const Path& path) {
     TORC_ASSIGN(const auto store, store::Store::open(app.world, path, store::Tuning{}));
     return store->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
       TORC_ASSIGN(listed.workflow, claim::read_workflow(reader));
+      TORC_TRY(claim::leave_out_removed(reader, *listed.workflow));
       const bool anybody = claim::State(reader).tally().live_workers > 0;
       listed.state = report::workflow_verdict(*listed.workflow, anybody);
       return {};

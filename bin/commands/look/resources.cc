@@ -199,14 +199,14 @@ Table ResourcesView::new_page() {
                 {"memory", Align::right},
                 {"most used", Align::right},
                 {"suggested", Align::right},
-                {"CPUs", Align::right},
-                {"busy", Align::right},
-                {"suggested", Align::right},
-                {"runtime", Align::right},
+                {"CPUs", Align::right, Shorten::no, 3},
+                {"busy", Align::right, Shorten::no, 2},
+                {"suggested", Align::right, Shorten::no, 3},
+                {"runtime", Align::right, Shorten::no, 1},
                 {"longest", Align::right},
-                {"suggested", Align::right},
-                {"read", Align::right},
-                {"written", Align::right},
+                {"suggested", Align::right, Shorten::no, 1},
+                {"read", Align::right, Shorten::no, 5},
+                {"written", Align::right, Shorten::no, 4},
                 {"what is wrong", Align::left, Shorten::yes}});
 }
 

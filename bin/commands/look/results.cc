@@ -143,11 +143,11 @@ Table Results::new_page() const {
                                         {"ending"},
                                         {"exit", Align::right},
                                         {"time", Align::right},
-                                        {"CPU time", Align::right},
-                                        {"peak memory", Align::right},
-                                        {"read", Align::right},
-                                        {"written", Align::right},
-                                        {"node", Align::left, Shorten::yes}};
+                                        {"CPU time", Align::right, Shorten::no, 3},
+                                        {"peak memory", Align::right, Shorten::no, 1},
+                                        {"read", Align::right, Shorten::no, 4},
+                                        {"written", Align::right, Shorten::no, 5},
+                                        {"node", Align::left, Shorten::yes, 2}};
   if (has_alternatives_) columns.push_back({"alternative", Align::right});
   if (!accounted_.empty()) columns.push_back({"from"});
   return Table(std::move(columns));

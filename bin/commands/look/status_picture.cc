@@ -42,6 +42,7 @@ Result<StatusPicture> look_at_status(const App& app, store::Store& store, WallTi
     picture = {};
     picture.situation = situation;
     TORC_ASSIGN(picture.workflow, claim::read_workflow(reader));
+    TORC_TRY(claim::leave_out_removed(reader, picture.workflow));
     TORC_ASSIGN(const auto settings, workflow::decode_workflow_settings(picture.workflow.settings));
     picture.recoveries = settings.run.recoveries;
     workflow::RecipeBook book;

@@ -238,11 +238,14 @@ void print_failures(const App& app, const StatusPicture& picture, const std::str
         "is left to you: torc recover {}\n",
         picture.recoveries, store);
   }
+  if (!picture.failures.empty() && !w.halted()) {
+    say(app.out, "\nwhen what is wrong is mended: torc retry {} --failed\n", store);
+  }
   if (w.halted()) {
     say(app.out,
         "\nnothing more is started: {} job(s) failed, and max_failures is {}. Go on with: "
-        "torc retry --failed\n",
-        show_count(report::failures(w)), show_count(w.max_failures));
+        "torc retry {} --failed\n",
+        show_count(report::failures(w)), show_count(w.max_failures), store);
   }
   if (picture.next_due) {
     say(app.out, "\n{} job(s) failed and are tried again, the next {}\n",
@@ -252,12 +255,14 @@ void print_failures(const App& app, const StatusPicture& picture, const std::str
   }
   if (const auto n = w.of(JobState::pending_failed); n > 0) {
     say(app.out,
-        "\n{} job(s) failed and wait for a decision. To run them again: torc retry --failed. "
-        "To let them fail: torc cancel --state pending_failed\n",
-        show_count(n));
+        "\n{0} job(s) failed and wait for a decision. To run them again: torc retry {1} --failed. "
+        "To let them fail: torc cancel {1} --state pending_failed\n",
+        show_count(n), store);
   }
   if (w.of(JobState::held) > 0) {
-    say(app.out, "\n{} job(s) are held: torc release --all\n", show_count(w.of(JobState::held)));
+    const std::uint64_t held = w.of(JobState::held);
+    say(app.out, "\n{} held: torc release {} --all\n",
+        held == 1 ? "1 job is" : show_count(held) + " jobs are", store);
   }
   if (w.jobs_over() && w.of(JobState::blocked) > 0) {
     say(app.out, "\n{} job(s) {}\n", show_count(w.of(JobState::blocked)), report::show_blocked(w));
@@ -306,10 +311,8 @@ void print_status(const App& app, const StatusPicture& picture, const store::Sto
   }
   say_table(app, table);
   if (w.unmet > 0) {
-    say(app.out,
-        "{} of the canceled {} not needed: a condition did not come true, or the workflow file has "
-        "{} no more\n",
-        show_count(w.unmet), w.unmet == 1 ? "is" : "are", w.unmet == 1 ? "it" : "them");
+    say(app.out, "{} of the canceled {} not needed: a condition did not come true\n",
+        show_count(w.unmet), w.unmet == 1 ? "is" : "are");
   }
   if (picture.stages) print_stages(app, *picture.stages);
   const std::string shown = workflow::shown_path(app, store.directory());

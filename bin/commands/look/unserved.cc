@@ -16,6 +16,7 @@
 #include "lib/claim/rules/offer.h"
 #include "lib/claim/tables/gang_record.h"
 #include "lib/report/job_view.h"
+#include "lib/report/situation_text.h"
 
 namespace torc::cli {
 namespace {

@@ -11,6 +11,7 @@
 #include "bin/commands/prepare/starters.h"
 #include "bin/commands/prepare/wizard.h"
 #include "bin/flags.h"
+#include "bin/locate.h"
 #include "lib/base/text/quote.h"
 #include "lib/store/disk/disk.h"
 
@@ -49,7 +50,15 @@ Result<void> write_file_of(const App& app, const std::string& file, const std::s
 
 Result<Exit> make(const App& app, const Starter& starter, const StarterValues& values,
                   const std::string& file) {
-  TORC_TRY(write_file_of(app, file, fill(starter, values, file)));
+  const std::string text = fill(starter, values, file);
+  // By its ending it would be read as something else.
+  if (Path(file).extension() == ".torc")
+    return invalid(fmt::format("'{}' would be called as a store is", printable(file)),
+                   "stores end in .torc, workflow files in .yaml");
+  if (text.starts_with("#!") && has_workflow_ending(file))
+    return invalid(fmt::format("'{}' would not be read as the script that it is", printable(file)),
+                   "give it no ending, or .sh");
+  TORC_TRY(write_file_of(app, file, text));
   const std::string word = shell_word(file);
   const bool needs_slurm = !starter.of_one.empty() && values.jobs > 1;
   say(app.out, "made {}\nnext: torc check {}   # then torc {} {}\n", printable(file), word,

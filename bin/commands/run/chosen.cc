@@ -20,6 +20,7 @@
 #include "lib/claim/queries/chosen_jobs.h"
 #include "lib/claim/queries/job_scan.h"
 #include "lib/claim/queries/queries.h"
+#include "lib/claim/transactions/reset.h"
 #include "lib/report/job_view.h"
 #include "lib/report/stages.h"
 #include "lib/workflow/context/spec_text.h"
@@ -49,6 +50,7 @@ bool has_job(const App& app, const Path& directory, const std::string& name) {
 bool names_what_is_run(const App& app, const std::string& word) {
   if (workflow::is_stdin(word) || names_a_store(app, word)) return true;
   const Path path = app.directory / word;
+  if (has_workflow_ending(path)) return true;
   std::error_code error;
   const auto kind = std::filesystem::status(path, error).type();
   // Of what does not answer nobody knows that it is none.
@@ -60,68 +62,117 @@ bool names_what_is_run(const App& app, const std::string& word) {
   return !found || (is_there && !has_job(app, *found, word));
 }
 
-Result<ChosenJobs> chosen_jobs(const App& app, store::Store& store, const ChoiceOptions& options) {
+Result<ChoiceOptions> with_lists(const App& app, ChoiceOptions options) {
+  TORC_ASSIGN(options.names, job_words(app, options.names));
+  TORC_ASSIGN(options.force, job_words(app, options.force));
+  return options;
+}
+
+namespace {
+
+Result<std::vector<claim::JobRange>> named_jobs(const claim::Reader& reader,
+                                                const ChoiceOptions& options) {
+  Selection selection;
+  selection.names = options.names;
+  workflow::RecipeBook book;
+  for (const std::string& word : options.until) {
+    TORC_ASSIGN(const auto job, workflow::find_job(book, reader, word));
+    const bool is_stage = !job && !stage_in(word) && !expression_of_glob(word);
+    selection.names.push_back(is_stage ? "stage:" + word : word);
+  }
+  return select_jobs(reader, selection);
+}
+
+}  // namespace
+
+Result<ChosenJobs> chosen_jobs(const claim::Reader& reader, const ChoiceOptions& options) {
   if (!options.chooses()) return ChosenJobs();
-  TORC_ASSIGN(const auto names, job_words(app, options.names));
-  std::vector<claim::JobRange> all;
-  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-    Selection selection;
-    selection.names = names;
-    workflow::RecipeBook book;
-    for (const std::string& word : options.until) {
-      TORC_ASSIGN(const auto job, workflow::find_job(book, reader, word));
-      const bool is_stage = !job && !stage_in(word) && !expression_of_glob(word);
-      selection.names.push_back(is_stage ? "stage:" + word : word);
-    }
-    TORC_ASSIGN(const auto jobs, select_jobs(reader, selection));
-    TORC_ASSIGN(all, claim::with_upstreams(reader, jobs));
-    return {};
-  }));
+  TORC_ASSIGN(const auto named, named_jobs(reader, options));
+  claim::Change left;
+  TORC_ASSIGN(const auto jobs, claim::in_the_file(reader, named, left));
+  if (jobs.empty() && left.removed > 0)
+    return invalid("what was named is in the workflow file no more",
+                   "write it into the file again; `torc rm --undo NAME` brings back what was taken "
+                   "out");
+  TORC_ASSIGN(auto all, claim::with_upstreams(reader, jobs));
   return std::make_shared<const std::vector<claim::JobRange>>(std::move(all));
 }
 
+Result<ChosenJobs> chosen_jobs(store::Store& store, const ChoiceOptions& options) {
+  ChosenJobs chosen;
+  if (!options.chooses()) return chosen;
+  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    TORC_ASSIGN(chosen, chosen_jobs(reader, options));
+    return {};
+  }));
+  return chosen;
+}
+
+Result<void> check_names(const claim::Reader& reader, const ChoiceOptions& options) {
+  if (options.chooses()) TORC_TRY(chosen_jobs(reader, options));
+  if (!options.force.empty())
+    TORC_TRY(select_jobs(reader, Selection{options.force, "", {}, false}));
+  return {};
+}
+
 Result<bool> force_jobs(const App& app, store::Store& store, const ChoiceOptions& options, bool yes,
-                        bool dry_run, bool silent) {
+                        bool silent) {
   if (options.force.empty()) return true;
   ResetOptions reset;
   reset.yes = yes || silent || !can_ask(app);  // who says --force has said it
   Selection selection;
-  TORC_ASSIGN(selection.names, job_words(app, options.force));
-  const auto completed = [](const ChangeReport& report) {
-    return report.change.changed[static_cast<std::size_t>(JobState::completed)];
-  };
-  if (dry_run || !reset.yes) {
+  selection.names = options.force;
+  if (!reset.yes) {
     ResetOptions planned = reset;
     planned.dry_run = true;
     TORC_ASSIGN(const auto plan, reset_jobs(app, store, selection, planned));
-    if (dry_run || completed(plan) > 0)
+    const auto completed = plan.change.changed[static_cast<std::size_t>(JobState::completed)];
+    if (completed > 0) {
       print_change(app, plan, "would run again:", true, store.directory());
-    if (dry_run) return true;
-    if (completed(plan) > 0 && !confirms_redoing(app, completed(plan))) {
-      say(app.err, "torc: nothing was changed and nothing was run; --yes does not ask\n");
-      return false;
+      if (!confirms_redoing(app, completed)) {
+        say(app.err, "torc: nothing was changed and nothing was run; --yes does not ask\n");
+        return false;
+      }
     }
     reset.yes = true;
   }
   TORC_ASSIGN(const auto done, reset_jobs(app, store, selection, reset));
-  if (!silent) print_change(app, done, "to run again:", false, store.directory());
+  if (!silent && (done.change.total() > 0 || done.change.removed > 0))
+    print_change(app, done, "to run again:", false, store.directory());
   return true;
+}
+
+bool touch(const std::vector<claim::JobRange>& a, const std::vector<claim::JobRange>& b) {
+  for (auto x = a.begin(), y = b.begin(); x != a.end() && y != b.end();) {
+    const std::uint64_t x_end = raw(x->first) + x->count;
+    const std::uint64_t y_end = raw(y->first) + y->count;
+    if (std::max(raw(x->first), raw(y->first)) < std::min(x_end, y_end)) return true;
+    (x_end < y_end ? x : y)++;
+  }
+  return false;
 }
 
 std::uint64_t ChosenCounts::jobs() const {
   return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
 }
 
+Result<ChosenCounts> count_chosen(const claim::Reader& reader,
+                                  const std::vector<claim::JobRange>& jobs) {
+  ChosenCounts found;
+  TORC_TRY(claim::scan_jobs_of(reader, jobs, [&](JobId, const claim::Job& job) {
+    ++found.counts[static_cast<std::size_t>(job.state)];
+    if (job.state == JobState::canceled && job.outcome.cause == claim::EndCause::unmet)
+      ++found.unmet;
+    return true;
+  }));
+  return found;
+}
+
 Result<ChosenCounts> count_chosen(store::Store& store, const std::vector<claim::JobRange>& jobs) {
   ChosenCounts found;
   TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-    found = {};
-    return claim::scan_jobs_of(reader, jobs, [&](JobId, const claim::Job& job) {
-      ++found.counts[static_cast<std::size_t>(job.state)];
-      if (job.state == JobState::canceled && job.outcome.cause == claim::EndCause::unmet)
-        ++found.unmet;
-      return true;
-    });
+    TORC_ASSIGN(found, count_chosen(reader, jobs));
+    return {};
   }));
   return found;
 }
@@ -159,30 +210,6 @@ std::string show(const ChosenCounts& counts) {
   tell(counts.of(JobState::claimed) + counts.of(JobState::running), "with other workers");
   tell(counts.of(JobState::blocked), "waiting");
   return text;
-}
-
-Result<void> print_stages(const App& app, store::Store& store, const ChosenJobs& jobs) {
-  constexpr std::size_t kMostStages = 40;
-  std::vector<report::StageCounts> stages;
-  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-    TORC_ASSIGN(stages, report::read_stages(reader, jobs.get()));
-    return {};
-  }));
-  std::erase_if(stages, [](const report::StageCounts& stage) { return stage.to_run() == 0; });
-  if (stages.empty()) return {};
-  Table table({{"stage", Align::left, Shorten::yes},
-               {"would run", Align::right},
-               {"of", Align::right},
-               {"ready now", Align::right}});
-  for (const report::StageCounts& stage : stages) {
-    if (table.rows() == kMostStages) break;
-    table.add({printable(stage.name), show_count(stage.to_run()), show_count(stage.jobs()),
-               show_count(stage.of(JobState::ready))});
-  }
-  say_table(app, table);
-  if (stages.size() > kMostStages)
-    say(app.out, "and {} more stages\n", show_count(stages.size() - kMostStages));
-  return {};
 }
 
 }  // namespace torc::cli

@@ -16,7 +16,7 @@
 namespace torc::cli {
 
 struct ChoiceOptions {
-  std::vector<std::string> names;  // as other commands take them (job_words.h)
+  std::vector<std::string> names;  // jobs, globs and stages (job_words.h)
   std::vector<std::string> until;  // stages, or names
   std::vector<std::string> force;  // what runs again first
   [[nodiscard]] bool chooses() const { return !names.empty() || !until.empty(); }
@@ -28,13 +28,19 @@ using ChosenJobs = std::shared_ptr<const std::vector<claim::JobRange>>;
 // "[SPEC|STORE] NAME…": whether the word is what is run, and no job of the store that is found.
 [[nodiscard]] bool names_what_is_run(const App& app, const std::string& word);
 
+// With the lists that it names read, once: one may be standard input.
+Result<ChoiceOptions> with_lists(const App& app, ChoiceOptions options);
+
 // Those that were asked for, and what they need. Errors: as select_jobs().
-Result<ChosenJobs> chosen_jobs(const App& app, store::Store& store, const ChoiceOptions& options);
+Result<ChosenJobs> chosen_jobs(const claim::Reader& reader, const ChoiceOptions& options);
+Result<ChosenJobs> chosen_jobs(store::Store& store, const ChoiceOptions& options);
+// That there are jobs of all names, also those of --force. Errors: as select_jobs().
+Result<void> check_names(const claim::Reader& reader, const ChoiceOptions& options);
 
 // `force`: these, and everything built on them, go back to the start; a person is asked first where
 // results would be lost. False: who said no. Errors: as reset_jobs().
 Result<bool> force_jobs(const App& app, store::Store& store, const ChoiceOptions& options, bool yes,
-                        bool dry_run, bool silent);
+                        bool silent);
 
 struct ChosenCounts {
   claim::Counts counts{};
@@ -47,14 +53,17 @@ struct ChosenCounts {
     return of(claim::JobState::completed) + unmet == jobs();
   }
 };
+// Whether they have a job in common; both ascend.
+[[nodiscard]] bool touch(const std::vector<claim::JobRange>& a,
+                         const std::vector<claim::JobRange>& b);
+
 // As that of a workflow of these jobs.
 [[nodiscard]] Exit exit_of(const ChosenCounts& counts);
+Result<ChosenCounts> count_chosen(const claim::Reader& reader,
+                                  const std::vector<claim::JobRange>& jobs);
 Result<ChosenCounts> count_chosen(store::Store& store, const std::vector<claim::JobRange>& jobs);
 [[nodiscard]] nlohmann::ordered_json to_json(const ChosenCounts& counts);
 // "5 of 6 job(s) that were asked for completed, 1 failed".
 [[nodiscard]] std::string show(const ChosenCounts& counts);
-
-// What would run, of these or of all, by stages: a line each.
-Result<void> print_stages(const App& app, store::Store& store, const ChosenJobs& jobs);
 
 }  // namespace torc::cli

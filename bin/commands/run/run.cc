@@ -8,14 +8,18 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "bin/commands/change/apply_file.h"
 #include "bin/commands/change/confirm.h"
 #include "bin/commands/change/reset_jobs.h"
 #include "bin/commands/commands.h"
 #include "bin/commands/input_check.h"
+#include "bin/commands/ringing.h"
 #include "bin/commands/run/chosen.h"
 #include "bin/commands/run/failures.h"
+#include "bin/commands/run/outlook.h"
 #include "bin/commands/run/progress.h"
 #include "bin/commands/run/run_store.h"
 #include "bin/commands/run/run_summary.h"
@@ -86,49 +90,44 @@ Result<void> refuse_what_was_added(const App& app, const store::Store& store,
                   workflow::shown_path(app, store.directory()))};
 }
 
-// Of a store as it is, some jobs or all.
-Result<void> say_what_is_left(const App& app, store::Store& store, const ChosenJobs& chosen) {
-  if (chosen) {
-    TORC_ASSIGN(const auto counts, count_chosen(store, *chosen));
-    say(app.out, "{}{}\n", counts.all_completed() ? "nothing would run: " : "", show(counts));
-    return print_stages(app, store, chosen);
-  }
-  claim::WorkflowState w;
-  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-    auto read = claim::read_workflow(reader);
-    if (!read) return read.error();
-    w = *std::move(read);
-    return {};
-  }));
-  const std::uint64_t ready = w.of(JobState::ready) + w.of(JobState::delayed);
-  const std::uint64_t blocked = w.of(JobState::blocked);
-  const std::uint64_t at_work = w.of(JobState::claimed) + w.of(JobState::running);
-  if (ready + blocked + at_work == 0) {
-    say(app.out, "nothing would run: {} of {} completed", show_count(w.of(JobState::completed)),
-        show_count(w.jobs));
-  } else {
-    say(app.out, "{} job(s) would run: {} ready, {} that wait for others",
-        show_count(ready + blocked), show_count(ready), show_count(blocked));
-  }
-  if (at_work > 0) say(app.out, "; {} with other workers", show_count(at_work));
-  if (const std::uint64_t bad = report::failures(w); bad > 0)
-    say(app.out, "; {} failed, and stay so: `torc retry {} --failed`", show_count(bad),
-        workflow::shown_path(app, store.directory()));
-  say(app.out, "\n");
-  return print_stages(app, store, chosen);
-}
-
 // `-n`: of a store that is what its file says.
 Result<void> say_what_would_run(const App& app, const RunOptions& options, store::Store& store) {
-  TORC_TRY(force_jobs(app, store, options.choice, true, true, false));
-  TORC_ASSIGN(const ChosenJobs chosen, chosen_jobs(app, store, options.choice));
-  return say_what_is_left(app, store, chosen);
+  Outlook outlook;
+  TORC_TRY(ringing_change(app, store, true)([&](store::Transaction& tx) -> Result<void> {
+    TORC_ASSIGN(outlook, outlook_after(app, tx, options.choice));
+    return {};
+  }));
+  print(app, outlook, workflow::shown_path(app, store.directory()));
+  return {};
+}
+
+struct Followed {
+  bool runs = true;                      // else nothing was changed, and nothing is to run
+  std::vector<claim::JobRange> at_work;  // by the file as it was
+};
+
+// `-n`: what differs, and what would run if it did not.
+Result<Followed> say_what_differs(const App& app, const RunOptions& options, store::Store& store,
+                                  const workflow::LoadedSpec& loaded, workflow::ApplyTerms terms) {
+  std::optional<Outlook> outlook;
+  terms.then = [&](store::Transaction& tx) -> Result<void> {
+    TORC_ASSIGN(outlook, outlook_after(app, tx, options.choice));
+    return {};
+  };
+  TORC_ASSIGN(const auto found, apply_file(app, store, loaded, terms, true));
+  print_applied(app, found, true, !options.choice.chooses());
+  if (found.nothing() || !outlook) {
+    TORC_TRY(say_what_would_run(app, options, store));
+  } else {
+    print(app, *outlook, workflow::shown_path(app, store.directory()));
+  }
+  return Followed{false, {}};
 }
 
 // The store becomes what the file says. A person is asked before anything that completed is done
-// again. False: nothing was changed, and nothing is to run.
-Result<bool> follow_file(const App& app, const RunOptions& options, store::Store& store,
-                         const workflow::LoadedSpec& loaded, const Path& workdir) {
+// again, and before that whether there are the jobs that were named.
+Result<Followed> follow_file(const App& app, const RunOptions& options, store::Store& store,
+                             const workflow::LoadedSpec& loaded, const Path& workdir) {
   if (options.dry_run && options.json) {
     return invalid(
         "-n tells people what would run",
@@ -141,24 +140,22 @@ Result<bool> follow_file(const App& app, const RunOptions& options, store::Store
   terms.admit = [&](const workflow::Difference& found) {
     return refuse_what_was_added(app, store, loaded, found);
   };
-  if (options.dry_run || asks) {
+  if (options.dry_run) return say_what_differs(app, options, store, loaded, terms);
+  terms.then = [&](store::Transaction& tx) { return check_names(tx, options.choice); };
+  bool is_told = silent;
+  if (asks) {
     TORC_ASSIGN(const auto found, apply_file(app, store, loaded, terms, true));
-    if (options.dry_run || found.redone() > 0) print_applied(app, found, true);
-    if (options.dry_run) {
-      if (found.nothing()) TORC_TRY(say_what_would_run(app, options, store));
-      return false;
-    }
-    if (found.redone() > 0 && !confirms_redoing(app, found.redone())) {
+    is_told = found.redone() > 0;
+    if (is_told) print_applied(app, found, true, !options.choice.chooses());
+    if (is_told && !confirms_redoing(app, found.redone())) {
       say(app.err, "torc: nothing was changed and nothing was run; --yes does not ask\n");
-      return false;
+      return Followed{false, {}};
     }
-    TORC_ASSIGN(const auto applied, apply_file(app, store, loaded, terms, false));
-    if (found.redone() == 0) print_applied(app, applied, false);
-    return true;
   }
   TORC_ASSIGN(const auto applied, apply_file(app, store, loaded, terms, false));
-  if (!silent) print_applied(app, applied, false);
-  return true;
+  if (!is_told) print_applied(app, applied, false, !options.choice.chooses());
+  if (applied.running == 0) return Followed{};
+  return Followed{true, applied.done.kept};
 }
 
 // A second store of the same file would begin anew, in another directory.
@@ -183,11 +180,15 @@ void say_what_would_run(const App& app, const RunOptions& options,
       show_count(loaded.expansion->jobs));
 }
 
-// Opens the store that belongs to a spec and makes it what that says, or makes it. nullptr: nothing
-// is to run. Error exists: it would run something else.
-Result<std::unique_ptr<store::Store>> store_of_spec(const App& app, const RunOptions& options,
-                                                    const workflow::LoadedSpec& loaded,
-                                                    const Path& workdir) {
+struct Opened {
+  std::unique_ptr<store::Store> store;  // null: nothing is to run
+  std::vector<claim::JobRange> at_work = {};
+};
+
+// Opens the store that belongs to a spec and makes it what that says, or makes it. Error exists: it
+// would run something else.
+Result<Opened> store_of_spec(const App& app, const RunOptions& options,
+                             const workflow::LoadedSpec& loaded, const Path& workdir) {
   const Path directory = options.store.empty() ? workflow::default_store(app, loaded)
                                                : (app.directory / options.store).lexically_normal();
   std::error_code error;
@@ -196,7 +197,7 @@ Result<std::unique_ptr<store::Store>> store_of_spec(const App& app, const RunOpt
     if (options.store.empty()) TORC_TRY(refuse_second_store(app, loaded, directory));
     if (options.dry_run) {
       say_what_would_run(app, options, loaded);
-      return std::unique_ptr<store::Store>();
+      return Opened{};
     }
     workflow::StoreWishes wishes;
     wishes.workdir = workdir;
@@ -204,7 +205,7 @@ Result<std::unique_ptr<store::Store>> store_of_spec(const App& app, const RunOpt
         workflow::make_store(app, loaded, directory, engine, workflow::Existing::refuse, wishes);
     if (made) {
       TORC_TRY(check_found_store(app, directory));  // that it was not exchanged
-      return std::move(made->store);
+      return Opened{std::move(made->store)};
     }
     // Another `torc run` may have been first: join it.
     if (made.error().kind != ErrorKind::exists) return std::move(made).error();
@@ -215,9 +216,18 @@ Result<std::unique_ptr<store::Store>> store_of_spec(const App& app, const RunOpt
   if (options.store.empty() && workdir.empty())
     TORC_TRY(refuse_other_directory(app, *store, loaded));
   if (options.store.empty()) TORC_TRY(refuse_other_file(app, *store, loaded));
-  TORC_ASSIGN(const bool runs, follow_file(app, options, *store, loaded, workdir));
-  if (!runs) store.reset();
-  return store;
+  TORC_ASSIGN(Followed followed, follow_file(app, options, *store, loaded, workdir));
+  if (!followed.runs) return Opened{};
+  return Opened{std::move(store), std::move(followed.at_work)};
+}
+
+// Whether jobs that were at work when the file was applied have ended by the file as it was: they
+// run again by the file as it is. Jobs that were not asked for may be at work still.
+bool has_to_follow_again(const worker::WorkerSummary& summary,
+                         const std::vector<claim::JobRange>& at_work, const ChosenJobs& chosen) {
+  if (at_work.empty() || was_interrupted(summary)) return false;
+  if (summary.end == worker::WorkerEnd::workflow_finished) return true;
+  return summary.end == worker::WorkerEnd::chosen_over && chosen && touch(at_work, *chosen);
 }
 
 // Of chosen jobs, when their worker has left; nothing: all were to run, or it could not go on.
@@ -244,8 +254,9 @@ Result<bool> is_over(store::Store& store) {
   return over;
 }
 
-Result<Exit> run(const App& app, const RunOptions& options, const std::string& again) {
+Result<Exit> run(const App& app, RunOptions options, const std::string& again) {
   std::unique_ptr<store::Store> store;
+  std::vector<claim::JobRange> at_work;  // by the workflow file as it was
   std::error_code error;
   const Path target = (app.directory / options.target).lexically_normal();
   const auto kind = std::filesystem::status(target, error).type();
@@ -262,6 +273,8 @@ Result<Exit> run(const App& app, const RunOptions& options, const std::string& a
                    "--store and --engine say how to make a store from a workflow file",
                    "name the file, or leave them out to go on with a store"};
     }
+    if (options.dry_run && options.json)
+      return invalid("-n tells people what would run", "`torc jobs --json` tells programs");
     TORC_ASSIGN(store, open_store(app, options.target));
     if (options.dry_run) {
       TORC_TRY(say_what_would_run(app, options, *store));
@@ -275,21 +288,24 @@ Result<Exit> run(const App& app, const RunOptions& options, const std::string& a
       if (options.json) say(app.out, "{}\n", report::json_text(diagnostics_json(loaded)));
       return Exit::usage;
     }
-    TORC_ASSIGN(store, store_of_spec(app, options, loaded, workdir));
-    if (store == nullptr) return options.dry_run ? Exit::ok : Exit::failed;
+    TORC_ASSIGN(Opened opened, store_of_spec(app, options, loaded, workdir));
+    if (opened.store == nullptr) return options.dry_run ? Exit::ok : Exit::failed;
+    store = std::move(opened.store);
+    at_work = std::move(opened.at_work);
   }
   const Path directory = store->directory();
-  const auto forced = force_jobs(app, *store, options.choice, options.yes, false,
-                                 options.json || options.worker.quiet);
-  if (!forced) return report_reset(app, forced.error());
-  if (!*forced) return Exit::failed;
-  TORC_ASSIGN(const ChosenJobs chosen, chosen_jobs(app, *store, options.choice));
+  TORC_ASSIGN(const ChosenJobs chosen, chosen_jobs(*store, options.choice));
   TORC_ASSIGN(auto settings, workflow::read_settings(*store));
   TORC_ASSIGN(const Path workdir, workdir_of(app, options.worker.workdir, settings, directory));
   TORC_ASSIGN(auto setup, worker::make_worker_setup(app, options.worker, directory,
                                                     worker::Place::laptop, settings.run));
   setup.directory = workdir;
   setup.only = chosen;
+  // Not before it is known that they can run here.
+  const auto forced =
+      force_jobs(app, *store, options.choice, options.yes, options.json || options.worker.quiet);
+  if (!forced) return report_reset(app, forced.error());
+  if (!*forced) return Exit::failed;
   warn(app, setup);
   TORC_ASSIGN(const bool was_over, is_over(*store));
   TORC_TRY(require_inputs(app, *store, workdir, "started", again, chosen.get()));
@@ -311,6 +327,17 @@ Result<Exit> run(const App& app, const RunOptions& options, const std::string& a
   const auto summary = work_here(app, std::move(store), setup, events);
   progress.close();
   TORC_TRY(summary);
+  if (has_to_follow_again(*summary, at_work, chosen)) {
+    if (!options.json && !options.worker.quiet)
+      say(app.out, "what was at work by the file as it was has ended\n");
+    options.choice.force.clear();
+    return run(app, std::move(options), again);
+  }
+  if (!at_work.empty() && !options.json)
+    say(app.err,
+        "torc: note: what was at work when the file was followed runs by it as it was: `{}` "
+        "when it has ended\n",
+        again);
   const auto took = std::chrono::duration_cast<WallTime>(app.clock.boot_now() - begun);
   TORC_ASSIGN(const auto counts, count_at_end(app, *summary, directory, chosen));
   const RunEnd end{*summary, directory, took, was_over, chosen, counts, again};
@@ -327,12 +354,19 @@ Result<Exit> run(const App& app, const RunOptions& options, const std::string& a
   return exit_of(*summary);
 }
 
+Result<Exit> run_with_lists(const App& app, RunOptions options, const std::string& again) {
+  TORC_ASSIGN(options.choice, with_lists(app, options.choice));
+  return run(app, std::move(options), again);
+}
+
 }  // namespace
 
-Result<Exit> run_store(const App& app, const Path& store) {
+Result<Exit> run_store(const App& app, const Path& store, const std::string& named) {
   RunOptions options;
-  options.target = store.string();
-  return run(app, options, "torc run " + shell_word(workflow::shown_path(app, store)));
+  const bool is_file = !named.empty() && is_workflow_file(app.directory / named);
+  options.target = is_file ? named : store.string();
+  return run(app, options,
+             "torc run " + shell_word(is_file ? named : workflow::shown_path(app, store)));
 }
 
 void add_run(Command& c) {
@@ -371,7 +405,7 @@ void add_run(Command& c) {
         o.target = o.words.front();
         o.choice.names.erase(o.choice.names.begin());
       }
-      return run(guarded, o, again);
+      return run_with_lists(guarded, o, again);
     });
   });
 }

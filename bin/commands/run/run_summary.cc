@@ -161,7 +161,7 @@ void print_summary(const App& app, const RunEnd& end) {
   if (summary.end == worker::WorkerEnd::nothing_fits) {
     print_what_does_not_fit(app, summary, w.of(JobState::ready), shown);
   } else if (!w.finished()) {
-    say(app.out, "go on with: torc run {}\n", shown);
+    say(app.out, "go on with: {}\n", end.again);
   }
 }
 

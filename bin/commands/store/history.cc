@@ -270,11 +270,11 @@ void History::show_extent() const {
 void History::show_table(const claim::Reader& reader, const std::vector<const Event*>& events) {
   const auto new_page = [] {
     return Table({{"time"},
-                  {"commit", Align::right},
+                  {"commit", Align::right, Shorten::no, 1},
                   {"event"},
                   {"job", Align::left, Shorten::yes},
                   {"attempt", Align::right},
-                  {"worker", Align::left, Shorten::yes},
+                  {"worker", Align::left, Shorten::yes, 2},
                   {"what", Align::left, Shorten::yes}});
   };
   Table page = new_page();

@@ -1,7 +1,6 @@
 #include "lib/base/text/table.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "lib/base/text/quote.h"
 #include "lib/base/text/utf8.h"
@@ -61,53 +60,86 @@ void Table::add(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::vector<std::size_t> Table::widths() const {
-  std::vector<std::size_t> widths;
-  for (const Column& column : columns_) widths.push_back(terminal_width(column.title));
+Table::Widths Table::widths() const {
+  Widths widths;
+  for (const Column& column : columns_) widths.emplace_back(terminal_width(column.title));
   for (const auto& row : rows_) {
     for (std::size_t i = 0; i < row.size() && i < widths.size(); ++i)
-      widths[i] = std::max(widths[i], terminal_width(row[i]));
+      widths[i] = std::max(*widths[i], terminal_width(row[i]));
   }
   return widths;
 }
 
-void Table::fit(std::vector<std::size_t>& widths, std::size_t most) const {
-  std::size_t line = std::accumulate(widths.begin(), widths.end(), std::size_t{0}) +
-                     (widths.empty() ? 0 : (widths.size() - 1) * kGap.size());
-  while (line > most) {
+Table::Widths Table::fitting(std::size_t most) const {
+  Widths widths = this->widths();
+  const auto least = [&](std::size_t i) {
+    const std::size_t cells = std::max(kLeastCells, terminal_width(columns_[i].title));
+    return columns_[i].shorten == Shorten::no ? *widths[i] : std::min(*widths[i], cells);
+  };
+  // With each column as wide as `cells` says.
+  const auto line = [&](const auto& cells) {
+    std::size_t all = 0;
+    std::size_t shown = 0;
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      if (!widths[i]) continue;
+      all += cells(i);
+      ++shown;
+    }
+    return all + (shown == 0 ? 0 : (shown - 1) * kGap.size());
+  };
+  while (line(least) > most) {
+    std::size_t goes = widths.size();
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      if (!widths[i] || columns_[i].dispensable == 0) continue;
+      if (goes == widths.size() || columns_[i].dispensable > columns_[goes].dispensable) goes = i;
+    }
+    if (goes == widths.size()) break;
+    widths[goes].reset();
+  }
+  for (std::size_t now = line([&](std::size_t i) { return *widths[i]; }); now > most; --now) {
     std::size_t widest = widths.size();
     for (std::size_t i = 0; i < widths.size(); ++i) {
-      const std::size_t least = std::max(kLeastCells, terminal_width(columns_[i].title));
-      if (columns_[i].shorten == Shorten::no || widths[i] <= least) continue;
-      if (widest == widths.size() || widths[i] > widths[widest]) widest = i;
+      if (!widths[i] || *widths[i] <= least(i)) continue;
+      if (widest == widths.size() || *widths[i] > *widths[widest]) widest = i;
     }
-    if (widest == widths.size()) return;
-    --widths[widest];
-    --line;
+    if (widest == widths.size()) break;
+    --*widths[widest];
   }
+  return widths;
+}
+
+std::vector<std::string> Table::left_out(std::size_t most) const {
+  const Widths shown = fitting(most);
+  std::vector<std::string> titles;
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    if (!shown[i]) titles.push_back(columns_[i].title);
+  }
+  return titles;
 }
 
 void Table::append_line(std::string& out, const std::vector<std::string>& cells,
-                        const std::vector<std::size_t>& widths, const Paint& paint) const {
-  for (std::size_t i = 0; i < cells.size() && i < columns_.size(); ++i) {
-    const bool last = i + 1 == columns_.size();
-    std::string cell = shortened(cells[i], std::max<std::size_t>(widths[i], 1));
-    const std::string padding(widths[i] - std::min(widths[i], terminal_width(cell)), ' ');
+                        const Widths& widths, const Paint& paint) const {
+  std::size_t last = widths.size();
+  while (last > 0 && !widths[last - 1]) --last;
+  for (std::size_t i = 0; i < cells.size() && i < last; ++i) {
+    if (!widths[i]) continue;
+    std::string cell = shortened(cells[i], std::max<std::size_t>(*widths[i], 1));
+    const std::string padding(*widths[i] - std::min(*widths[i], terminal_width(cell)), ' ');
     if (const std::string_view color = paint ? paint(columns_[i].title, cells[i]) : "";
         !color.empty())
       cell.insert(0, color).append(kPlain);
+    const bool is_last = i + 1 == last;
     if (columns_[i].align == Align::right)
       out += padding + cell;
     else
-      out += last ? cell : cell + padding;
-    if (!last) out += kGap;
+      out += is_last ? cell : cell + padding;
+    if (!is_last) out += kGap;
   }
   out += '\n';
 }
 
 std::string Table::text(std::optional<std::size_t> most, const Paint& paint) const {
-  std::vector<std::size_t> shown = widths();
-  if (most) fit(shown, *most);
+  const Widths shown = most ? fitting(*most) : widths();
   std::vector<std::string> titles;
   for (const Column& column : columns_) titles.push_back(column.title);
   std::string out;

@@ -29,6 +29,8 @@ class Table {
     std::string title;
     Align align = Align::left;
     Shorten shorten = Shorten::no;
+    // Above 0: where lines would be too wide all the same, it is left out, the highest first.
+    int dispensable = 0;
   };
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
@@ -37,18 +39,23 @@ class Table {
   [[nodiscard]] bool empty() const { return rows_.empty(); }
   [[nodiscard]] std::size_t rows() const { return rows_.size(); }
   // Title line, then the rows. With `most`, lines are no wider than that, or else as narrow as
-  // they can be: of the columns with Shorten::yes the widest gives way first.
+  // they can be: of the columns with Shorten::yes the widest gives way first, then some are left
+  // out.
   // `paint`: what is written before a cell of the column `title` to give it a color, and undone
   // behind it; empty: nothing.
   using Paint = std::function<std::string_view(std::string_view title, std::string_view cell)>;
   [[nodiscard]] std::string text(std::optional<std::size_t> most = std::nullopt,
                                  const Paint& paint = {}) const;
+  // Titles of the columns that text(most) leaves out, in their order.
+  [[nodiscard]] std::vector<std::string> left_out(std::size_t most) const;
 
  private:
-  [[nodiscard]] std::vector<std::size_t> widths() const;
-  void fit(std::vector<std::size_t>& widths, std::size_t most) const;
-  void append_line(std::string& out, const std::vector<std::string>& cells,
-                   const std::vector<std::size_t>& widths, const Paint& paint) const;
+  // Of each column; nullopt: it is left out.
+  using Widths = std::vector<std::optional<std::size_t>>;
+  [[nodiscard]] Widths widths() const;
+  [[nodiscard]] Widths fitting(std::size_t most) const;
+  void append_line(std::string& out, const std::vector<std::string>& cells, const Widths& widths,
+                   const Paint& paint) const;
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;

@@ -78,6 +78,29 @@ TEST(Table, other_columns_are_never_shortened) {
   EXPECT_EQ(table.text(10), table.text());
 }
 
+TEST(Table, what_is_dispensable_is_left_out_where_lines_would_be_too_wide) {
+  Table table({{"job"},
+               {"read", Align::right, Shorten::no, 1},
+               {"exit", Align::right},
+               {"written", Align::right, Shorten::no, 2}});
+  table.add({"a", "10 MiB", "0", "20 MiB"});
+  EXPECT_EQ(table.text(26), table.text());
+  EXPECT_TRUE(table.left_out(26).empty());
+  EXPECT_EQ(table.text(25), "job    read  exit\na    10 MiB     0\n");
+  EXPECT_EQ(table.left_out(25), std::vector<std::string>{"written"});
+  EXPECT_EQ(table.text(10), "job  exit\na       0\n");
+  EXPECT_EQ(table.left_out(10), (std::vector<std::string>{"read", "written"}));
+  EXPECT_EQ(table.text(2), table.text(10)) << "the others stay";
+}
+
+// What may be shortened is, before anything is left out.
+TEST(Table, names_give_way_before_columns_do) {
+  Table table({{"job", Align::left, Shorten::yes}, {"read", Align::right, Shorten::no, 1}});
+  table.add({std::string(30, 'a'), "10 MiB"});
+  EXPECT_TRUE(table.left_out(20).empty());
+  EXPECT_EQ(table.left_out(19), std::vector<std::string>{"read"});
+}
+
 TEST(Table, colors_take_no_room) {
   Table table({{"state"}, {"job"}});
   table.add({"failed", "a"});

@@ -59,6 +59,25 @@ bool has_job(const std::vector<JobRange>& ranges, std::uint64_t id) {
   return overlap(ranges, id, id + 1) > 0;
 }
 
+std::vector<JobRange> without(const std::vector<JobRange>& ranges,
+                              const std::vector<JobRange>& holes) {
+  const auto end_of = [](const JobRange& r) { return raw(r.first) + r.count; };
+  std::vector<JobRange> left;
+  if (ranges.empty()) return left;
+  auto hole = std::ranges::partition_point(
+      holes, [&](const JobRange& h) { return end_of(h) <= raw(ranges.front().first); });
+  for (const JobRange& r : ranges) {
+    while (hole != holes.end() && end_of(*hole) <= raw(r.first)) ++hole;
+    std::uint64_t at = raw(r.first);
+    for (auto h = hole; h != holes.end() && raw(h->first) < end_of(r); ++h) {
+      if (raw(h->first) > at) left.push_back({JobId{at}, raw(h->first) - at});
+      at = std::max(at, end_of(*h));
+    }
+    if (at < end_of(r)) left.push_back({JobId{at}, end_of(r) - at});
+  }
+  return left;
+}
+
 Result<std::vector<JobRange>> with_upstreams(const Reader& reader,
                                              const std::vector<JobRange>& jobs) {
   State state(reader);

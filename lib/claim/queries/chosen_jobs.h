@@ -15,6 +15,10 @@ namespace torc::claim {
 // Whether one of the ranges, which ascend, has the job.
 [[nodiscard]] bool has_job(const std::vector<JobRange>& ranges, std::uint64_t id);
 
+// `ranges` less `holes`; both sorted, disjoint.
+[[nodiscard]] std::vector<JobRange> without(const std::vector<JobRange>& ranges,
+                                            const std::vector<JobRange>& holes);
+
 // The jobs, in any order, and all that they wait for, directly or not, on whatever condition and
 // whether or not it has ended: ascending, no two touch. It costs a look at each span and each
 // barrier of theirs. Precondition: there are such jobs.

@@ -221,6 +221,48 @@ Result<void> scan_limits(const Reader& reader,
   return state.sound();
 }
 
+bool is_removed(const Reader& reader, JobId id) {
+  return reader.get(Key(Table::removed, raw(id))).has_value();
+}
+
+Result<std::vector<JobRange>> removed_jobs(const Reader& reader, std::span<const JobRange> jobs) {
+  State state(reader);
+  std::vector<JobRange> found;
+  for (const JobRange& range : jobs) {
+    const std::uint64_t end = raw(range.first) + range.count;
+    reader.scan(Key(Table::removed, raw(range.first)), [&](const store::Entry& e) {
+      if (!is_in(Table::removed, e.key)) return false;
+      const auto id = id_in(Table::removed, e.key);
+      if (!id) state.damaged(e.key);
+      if (!id || *id >= end) return false;
+      if (!found.empty() && raw(found.back().first) + found.back().count == *id)
+        ++found.back().count;
+      else
+        found.push_back({JobId{*id}, 1});
+      return true;
+    });
+  }
+  TORC_TRY(state.sound());
+  return found;
+}
+
+Result<void> leave_out_removed(const Reader& reader, WorkflowState& workflow) {
+  const JobRange all{JobId{1}, workflow.jobs};
+  TORC_ASSIGN(const auto removed, removed_jobs(reader, std::span(&all, 1)));
+  State state(reader);
+  const auto less = [](std::uint64_t& from) { from -= std::min<std::uint64_t>(from, 1); };
+  for (const JobRange& range : removed) {
+    for (std::uint64_t i = 0; i < range.count; ++i) {
+      const auto job = state.job(raw(range.first) + i);
+      if (!job) break;
+      less(workflow.jobs);
+      less(workflow.counts[static_cast<std::size_t>(job->state)]);
+      if (is_removed(*job) || is_unmet(*job)) less(workflow.unmet);
+    }
+  }
+  return state.sound();
+}
+
 Result<std::vector<Action>> read_actions(const Reader& reader) {
   std::vector<Action> all;
   State state(reader);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "lib/base/clock.h"
@@ -75,6 +76,17 @@ struct LimitState {
 // In the order of their numbers, which follow one another from 1. Error corrupt when they do not,
 // or when one cannot be read.
 Result<void> scan_limits(const Reader& reader, const std::function<bool(const LimitState&)>& visit);
+
+// Whether the job was there in an earlier version of the file, and is not in the newest; or a
+// person has taken it out.
+[[nodiscard]] bool is_removed(const Reader& reader, JobId id);
+// Takes them out of the counts, for people: the store counts them as it counts all jobs. Costs what
+// there are of them. Error corrupt: one cannot be read.
+Result<void> leave_out_removed(const Reader& reader, WorkflowState& workflow);
+// Those of `jobs` of which that holds, which are sorted. Costs what there are of them. Error
+// corrupt: the list of them cannot be read.
+[[nodiscard]] Result<std::vector<JobRange>> removed_jobs(const Reader& reader,
+                                                         std::span<const JobRange> jobs);
 
 // The actions by number; nothing where there are none. Error corrupt: one of them cannot be read.
 [[nodiscard]] Result<std::vector<Action>> read_actions(const Reader& reader);

@@ -47,20 +47,28 @@ bool looks_alike(const FileFingerprint& a, const FileFingerprint& b) {
 
 std::vector<FileFingerprint> folded(std::vector<FileFingerprint> fingerprints) {
   if (fingerprints.size() <= Signature::kMostFiles) return fingerprints;
-  Encoder all;
   FileFingerprint one;
   one.exists = true;
-  for (FileFingerprint& m : fingerprints) {
-    one.exists = one.exists && m.exists;
+  bool has_sums = false;
+  for (const FileFingerprint& m : fingerprints) {
     one.size += m.size;
-    // Times of single files must not show where their contents decide.
-    if (m.sum != 0) m.mtime = 0;
+    has_sums = has_sums || m.sum != 0;
   }
-  encode(all, fingerprints);
-  // A hash in the place of the time, so that fingerprints with and without sums are never taken for
-  // alike.
-  one.mtime = static_cast<std::int64_t>(name_hash(all.bytes()));
-  if (!one.exists) return {FileFingerprint{}};
+  const auto hash_of = [&](bool by_sums) {
+    std::vector<FileFingerprint> compared = fingerprints;
+    for (FileFingerprint& m : compared) {
+      // Times of single files must not show where their contents decide.
+      if (by_sums && m.sum != 0)
+        m.mtime = 0;
+      else
+        m.sum = 0;
+    }
+    Encoder all;
+    encode(all, compared);
+    return name_hash(all.bytes());
+  };
+  one.mtime = static_cast<std::int64_t>(hash_of(false));
+  if (has_sums) one.sum = std::max<std::uint64_t>(hash_of(true), 1);
   return {one};
 }
 

@@ -29,6 +29,7 @@ class Visit {
         passed_over_.push_back(JobId{id});
       } else {
         ++change_.left[static_cast<std::size_t>(job.state)];
+        if (is_removed(job)) ++change_.removed;
       }
     });
     TORC_TRY(ledger_.close());
@@ -116,6 +117,10 @@ void Change::leave_passed_over(State& state, const std::vector<JobId>& jobs) {
     const auto job = state.job(raw(id));
     if (!job || !is_passed_over(*job)) continue;
     ++left[static_cast<std::size_t>(job->state)];
+    if (is_removed(*job)) {
+      ++removed;
+      continue;
+    }
     if (passed_over.size() < kFirst) passed_over.push_back(id);
   }
 }
@@ -126,6 +131,7 @@ void Change::add(const Change& other) {
     left[s] += other.left[s];
   }
   ending += other.ending;
+  removed += other.removed;
   const auto append = [](std::vector<JobId>& to, const std::vector<JobId>& more) {
     const std::size_t room = kFirst - std::min(kFirst, to.size());
     const auto some = static_cast<std::ptrdiff_t>(std::min(room, more.size()));

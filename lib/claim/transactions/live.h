@@ -38,6 +38,7 @@ struct Change {
   std::vector<Group> followers;
   // The first of those left alone that were canceled for what became of others.
   std::vector<JobId> passed_over;
+  std::uint64_t removed = 0;  // of those left alone: the workflow file has them no more
 
   [[nodiscard]] std::uint64_t total() const;
   void note(JobId id, const Job& before, const Job& after);

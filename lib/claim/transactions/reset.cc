@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "lib/claim/queries/chosen_jobs.h"
+#include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/transition.h"
 #include "lib/claim/scheduling/ledger.h"
 #include "lib/claim/tables/tables.h"
@@ -94,7 +96,8 @@ class Reset {
       return Error{ErrorKind::busy,
                    fmt::format("{} of the jobs to be reset {} claimed or running", live,
                                live == 1 ? "is" : "are"),
-                   "wait for them, cancel them, or reset with --force, which cancels them"};
+                   "wait for them, or cancel them; `torc reset --force` cancels them and lets them "
+                   "run again"};
     }
     // One may be open although a job that it waits for was retried since.
     if ((ledger_.tally().rules & rule::kEnds) != 0) ledger_.touch(all.barriers);
@@ -193,6 +196,17 @@ Result<Downstream> downstream_of(const Reader& reader, JobRanges jobs) {
 }
 
 }  // namespace
+
+Result<std::vector<JobRange>> in_the_file(const Reader& reader, JobRanges jobs, Change& left) {
+  TORC_ASSIGN(const auto removed, removed_jobs(reader, jobs));
+  State state(reader);
+  each_job(state, removed, [&](std::uint64_t, const Job& job) {
+    ++left.removed;
+    ++left.left[static_cast<std::size_t>(job.state)];
+  });
+  TORC_TRY(state.sound());
+  return without({jobs.begin(), jobs.end()}, removed);
+}
 
 Result<std::vector<JobRange>> with_downstream(const Reader& reader, JobRanges jobs) {
   TORC_ASSIGN(Downstream all, downstream_of(reader, jobs));

@@ -12,6 +12,12 @@ enum class Force : std::uint8_t { no, yes };
 // barriers wait for, and the ranges of members: no cost by job.
 [[nodiscard]] Result<std::vector<JobRange>> with_downstream(const Reader& reader, JobRanges jobs);
 
+// Those of `jobs` that the workflow file still has; the others are counted as left alone. A person
+// who names one resets nothing: nobody runs it again, and its result stays, as long as what it was
+// made of does.
+[[nodiscard]] Result<std::vector<JobRange>> in_the_file(const Reader& reader, JobRanges jobs,
+                                                        Change& left);
+
 // The jobs named, whatever their end was, and what is over downstream of them wait again: ready, or
 // blocked until what they depend on has completed anew. Attempts go on counting, limits on them
 // start anew. Canceled jobs downstream stay canceled, held ones held. What waited for a job that

@@ -297,8 +297,4 @@ bool renew_signature(Transaction& tx, JobId id, std::uint64_t claim, Signature n
   return true;
 }
 
-bool is_removed(const Reader& reader, JobId id) {
-  return reader.get(removed_key(id)).has_value();
-}
-
 }  // namespace torc::claim

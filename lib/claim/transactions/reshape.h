@@ -74,7 +74,4 @@ Result<Reshaped> reshape(Transaction& tx, Reshape what, const PartOf& part_of, O
 // where the job is not over, or another attempt has begun since `claim`. Whether it was done.
 bool renew_signature(Transaction& tx, JobId id, std::uint64_t claim, Signature now);
 
-// Whether the job was there in an earlier version of the file, and is not in the newest.
-[[nodiscard]] bool is_removed(const Reader& reader, JobId id);
-
 }  // namespace torc::claim

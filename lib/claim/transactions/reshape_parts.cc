@@ -150,22 +150,6 @@ std::vector<JobRange> joined_ranges(std::vector<JobRange> ranges) {
   return out;
 }
 
-std::vector<JobRange> without(const std::vector<JobRange>& ranges,
-                              const std::vector<JobRange>& holes) {
-  std::vector<JobRange> left;
-  auto hole = holes.begin();
-  for (const JobRange& r : ranges) {
-    while (hole != holes.end() && end_of(*hole) <= raw(r.first)) ++hole;
-    std::uint64_t at = raw(r.first);
-    for (auto h = hole; h != holes.end() && raw(h->first) < end_of(r); ++h) {
-      if (raw(h->first) > at) left.push_back({JobId{at}, raw(h->first) - at});
-      at = std::max(at, end_of(*h));
-    }
-    if (at < end_of(r)) left.push_back({JobId{at}, end_of(r) - at});
-  }
-  return left;
-}
-
 Key removed_key(JobId id) {
   return Key(Table::removed, raw(id));
 }

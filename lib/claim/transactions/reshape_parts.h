@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lib/base/result.h"
+#include "lib/claim/queries/chosen_jobs.h"
 #include "lib/claim/rules/plan.h"
 #include "lib/claim/tables/state.h"
 #include "lib/claim/tables/tables.h"
@@ -19,9 +20,6 @@ class ReadyQueues;
 void sort_ranges(std::vector<JobRange>& ranges);
 // Sorted, those that overlap or follow each other joined.
 [[nodiscard]] std::vector<JobRange> joined_ranges(std::vector<JobRange> ranges);
-// `ranges` less `holes`; both sorted.
-[[nodiscard]] std::vector<JobRange> without(const std::vector<JobRange>& ranges,
-                                            const std::vector<JobRange>& holes);
 
 // Where it is noted that the file has a job no more; the value is empty.
 [[nodiscard]] Key removed_key(JobId id);

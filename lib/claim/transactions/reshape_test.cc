@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "lib/claim/queries/queries.h"
 #include "lib/claim/testing/test_workflow.h"
 #include "lib/claim/transactions/live.h"
 #include "lib/claim/transactions/override.h"

@@ -192,7 +192,23 @@ TEST(Signatures, many_files_are_kept_as_one_in_which_each_counts) {
   many[700].mtime = 1;
   EXPECT_TRUE(looks_alike(before.at(0), folded(many).at(0)));
   many[700] = {};
-  EXPECT_FALSE(folded(many).at(0).exists);
+  const auto lacking = folded(many);
+  EXPECT_FALSE(looks_alike(before.at(0), lacking.at(0)));
+  many[3].mtime = 2;
+  EXPECT_FALSE(looks_alike(lacking.at(0), folded(many).at(0))) << "also where one is missing";
+}
+
+TEST(Signatures, of_many_files_contents_decide_where_they_are_known) {
+  std::vector<FileFingerprint> many(100, FileFingerprint{true, 5, 1, 10});
+  const auto before = folded(many);
+  many[70].mtime = 2;
+  EXPECT_TRUE(looks_alike(before.at(0), folded(many).at(0))) << "it was only touched";
+  many[70].sum = 11;
+  EXPECT_FALSE(looks_alike(before.at(0), folded(many).at(0)));
+  std::vector<FileFingerprint> unread(100, FileFingerprint{true, 5, 1, 0});
+  EXPECT_TRUE(looks_alike(before.at(0), folded(unread).at(0))) << "their times are the same";
+  unread[70].mtime = 2;
+  EXPECT_FALSE(looks_alike(before.at(0), folded(unread).at(0)));
 }
 
 TEST(Signatures, only_a_result_that_counts_leaves_one) {

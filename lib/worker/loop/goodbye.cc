@@ -30,6 +30,7 @@ Goodbye say_goodbye(const store::World& world, store::Store& store, const State&
     if (state.end == WorkerEnd::nothing_fits) mismatches = explain_mismatches(offer, tx);
     TORC_TRY(claim::release_worker(tx, self, order.words.now));
     TORC_ASSIGN(answer.workflow, claim::read_workflow(tx));
+    TORC_TRY(claim::leave_out_removed(tx, answer.workflow));
     ringer.after(tx, 0, order.words.now);
     ringer.concern(tx, answer.answer.concerned);
     ringer.concern_changed(tx);

@@ -58,14 +58,7 @@ class Application {
           TORC_ASSIGN(applied_.difference,
                       difference(reader, make_plan(loaded_, settings.directory, settings.sums),
                                  user_data_of(*loaded_.expansion), sparing_, former_names()));
-          const std::uint64_t workers = claim::State(reader).tally().live_workers;
-          if (!applied_.difference.has_other_environment || workers == 0) return {};
-          return Error{
-              ErrorKind::busy,
-              fmt::format("the environment of all jobs changed, and {} worker(s) at work would "
-                          "go on with the one before",
-                          show_count(workers)),
-              "wait until they have left, or end them, then say it again; nothing was changed"};
+          return check_environment(reader);
         }));
     if (terms_.admit) TORC_TRY(terms_.admit(applied_.difference));
     Path directory = terms_.directory;
@@ -73,13 +66,23 @@ class Application {
       TORC_ASSIGN(directory, find_working_directory(settings.directory, store_.directory()));
     }
     StaleSearch search(store_, std::move(directory), &applied_.difference.recipes,
-                       terms_.checksum ? Sums::yes : Sums::no, sparing_);
+                       contents_compared(terms_.checksum, settings), sparing_);
     TORC_ASSIGN(applied_.stale, search.run());
     applied_.spared = search.spared();
     TORC_TRY(refuse_missing_inputs(search));
     TORC_ASSIGN(applied_.difference.reshape.taken_back,
                 search.unchanged(applied_.difference.retired));
     return {};
+  }
+
+  [[nodiscard]] Result<void> check_environment(const claim::Reader& reader) const {
+    const std::uint64_t workers = claim::State(reader).tally().live_workers;
+    if (!applied_.difference.has_other_environment || workers == 0) return {};
+    return Error{ErrorKind::busy,
+                 fmt::format("the environment of all jobs changed, and {} worker(s) at work would "
+                             "go on with the one before",
+                             show_count(workers)),
+                 "wait until they have left, or end them, then say it again; nothing was changed"};
   }
 
   [[nodiscard]] FormerNames former_names() const {
@@ -115,17 +118,18 @@ class Application {
           all = *std::move(found);
           return {};
         }));
-    TORC_ASSIGN(const auto missing, search.missing_inputs(all, kShown));
+    TORC_ASSIGN(const auto missing, search.missing_inputs(all, stale, kShown));
     if (missing.empty()) return {};
     std::string text;
     for (const MissingInput& m : missing) {
       text += fmt::format("{}'{}' of job '{}'", text.empty() ? "" : ", ", printable(m.path),
                           printable(m.job));
     }
-    return Error{ErrorKind::invalid,
-                 fmt::format("input files are not there, and no job makes them: {}{}", text,
-                             missing.size() == kShown ? ", …" : ""),
-                 "put them back; nothing was changed"};
+    return Error{
+        ErrorKind::invalid,
+        fmt::format("input files are not there, and no job makes them: {}{}", text,
+                    missing.size() == kShown ? ", …" : ""),
+        "put them back, or keep the results: `torc apply FILE --accept NAME`; nothing was changed"};
   }
 
   static std::uint64_t common(const claim::JobRange& a, const claim::JobRange& b) {
@@ -154,6 +158,7 @@ class Application {
     applied_.done = {};
     applied_.running = 0;
     applied_.again.clear();
+    TORC_TRY(check_environment(tx));  // one may have come since
     TORC_ASSIGN(std::vector<StaleJob> stale, still_stale(tx, applied_.stale));
     if (!terms_.restarts_running) {
       std::erase_if(stale, [&](const StaleJob& s) {
@@ -198,6 +203,7 @@ class Application {
     nothing_changed_ = difference.nothing() && applied_.stale.empty() && renewed == 0 &&
                        applied_.done.again.total() == 0 && applied_.done.taken_back == 0;
     if (nothing_changed_) return Error{ErrorKind::busy, "nothing is to be changed", ""};
+    if (terms_.then) TORC_TRY(terms_.then(tx));
     RecipeBook book;
     for (const JobId id : applied_.done.again.first)
       applied_.again.push_back(job_name(book, tx, id));

@@ -29,6 +29,9 @@ struct ApplyTerms {
   std::function<Result<std::vector<claim::JobRange>>(const claim::Reader&)> spared = {};
   // Asked before anything is changed; empty: it is. Its error is that of apply().
   std::function<Result<void>(const Difference&)> admit = {};
+  // Done by the same change, when the store is what the file says; not where nothing differs. Its
+  // error is that of apply(), and nothing is changed. May be called again.
+  store::Store::Body then = {};
 };
 
 struct Applied {

@@ -44,14 +44,7 @@ class ApplyMeanwhile : public ::testing::TestWithParam<store::Engine> {
                            scratch.path() / "wf.torc", GetParam(), Existing::refuse, {});
     EXPECT_TRUE(made.ok()) << made.error().text();
     store = std::move(made->store);
-    commit([&](store::Transaction& tx) -> Result<void> {
-      claim::WorkerInfo info;
-      info.host = "n1";
-      info.cpus = 4;
-      info.registered_at = claim::kNoon;
-      TORC_ASSIGN(worker, claim::register_worker(tx, info));
-      return {};
-    });
+    enter();
   }
 
   void commit(const store::Store::Body& body) {
@@ -84,11 +77,23 @@ class ApplyMeanwhile : public ::testing::TestWithParam<store::Engine> {
     request.finishes.push_back(f);
     (void)say(request);
   }
+  void enter() {
+    commit([&](store::Transaction& tx) -> Result<void> {
+      claim::WorkerInfo info;
+      info.host = "n1";
+      info.cpus = 4;
+      info.registered_at = claim::kNoon;
+      TORC_ASSIGN(worker, claim::register_worker(tx, info));
+      return {};
+    });
+  }
   // `meanwhile` is done when the difference has been found, and before it is made so, once.
-  Result<Applied> apply_with(const std::function<void()>& meanwhile, ApplyTerms terms = {}) {
+  Result<Applied> apply_with(const std::function<void()>& meanwhile, ApplyTerms terms = {},
+                             const std::string& head = "") {
     bool is_first = true;
-    return apply(context, *store, loaded_of("name: wf\njobs:\n  - {name: a, command: new}\n"),
-                 terms, [&](const store::Store::Body& body) -> Result<void> {
+    return apply(context, *store,
+                 loaded_of("name: wf\n" + head + "jobs:\n  - {name: a, command: new}\n"), terms,
+                 [&](const store::Store::Body& body) -> Result<void> {
                    if (std::exchange(is_first, false)) meanwhile();
                    const auto done = commit_or_try(*store, false, body);
                    if (!done) return done.error();
@@ -154,6 +159,30 @@ TEST_P(ApplyMeanwhile, what_began_since_goes_on_and_is_told) {
   ASSERT_TRUE(again.ok()) << again.error().text();
   EXPECT_EQ(again->done.again.total(), 1U);
   EXPECT_EQ(state(), JobState::ready);
+}
+
+// A worker that came since it was looked for would run all its jobs with what was said before.
+TEST_P(ApplyMeanwhile, an_environment_is_not_changed_under_a_worker_that_has_come) {
+  commit([&](store::Transaction& tx) { return claim::release_worker(tx, worker, claim::kNoon); });
+  const std::string env = "env: {X: \"2\"}\n";
+  const auto refused = apply_with([&] { enter(); }, {}, env);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, ErrorKind::busy) << refused.error().text();
+  commit([&](store::Transaction& tx) { return claim::release_worker(tx, worker, claim::kNoon); });
+  const auto applied = apply_with([] {}, {}, env);
+  EXPECT_TRUE(applied.ok()) << applied.error().text();
+}
+
+// What is to be done by the same change is, or nothing is.
+TEST_P(ApplyMeanwhile, what_follows_in_the_same_change_may_refuse_all_of_it) {
+  ApplyTerms terms;
+  terms.then = [](store::Transaction&) -> Result<void> {
+    return Error{ErrorKind::invalid, "no", ""};
+  };
+  EXPECT_FALSE(apply_with([] {}, terms).ok());
+  const auto applied = apply_with([] {});
+  ASSERT_TRUE(applied.ok()) << applied.error().text();
+  EXPECT_FALSE(applied->nothing()) << "it had not been done";
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, ApplyMeanwhile,

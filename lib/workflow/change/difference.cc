@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "lib/base/text/quote.h"
+#include "lib/claim/queries/chosen_jobs.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/tables/origin.h"
 #include "lib/claim/tables/state.h"
@@ -110,8 +111,11 @@ class DifferenceSearch {
     }
     for (std::size_t i = 0; i < plan_.templates.size(); ++i) {
       std::optional<spec::Recipe> recipe;
+      // An entry that nobody had before, also not by the name that it says it had.
+      const bool is_unknown =
+          former_.contains(i) && std::ranges::all_of(matching_.entries[i], &Segment::is_new);
       for (const Segment& s : matching_.entries[i])
-        TORC_TRY(look_at_segment(plan_.templates[i], s, recipe));
+        TORC_TRY(look_at_segment(plan_.templates[i], s, recipe, is_unknown));
     }
     return {};
   }
@@ -141,10 +145,11 @@ class DifferenceSearch {
   }
 
   Result<void> look_at_segment(const claim::Template& entry, const Segment& s,
-                               std::optional<spec::Recipe>& now) {
+                               std::optional<spec::Recipe>& now, bool is_unknown) {
     if (s.is_new) {
       TORC_ASSIGN(claim::Template t, template_of(entry, s));
-      TORC_TRY(note(Edit::Kind::added, t, {t.first, t.count}, ""));
+      TORC_TRY(note(Edit::Kind::added, t, {t.first, t.count},
+                    is_unknown ? "no job here has the name that its `was:` says" : ""));
       added_.push_back(std::move(t));
       return {};
     }
@@ -311,7 +316,7 @@ class DifferenceSearch {
         at = end_of(part);
       }
     }
-    found_.reshape.unbound = less(rewired, bound);
+    found_.reshape.unbound = claim::without(joined(rewired), bound);
     return {};
   }
 
@@ -327,21 +332,6 @@ class DifferenceSearch {
       if (sparing_.has(JobId{*at}, job->state)) continue;
       found_.reshape.stale.push_back({JobId{*at}, 1});
     }
-  }
-
-  static std::vector<JobRange> less(const std::vector<JobRange>& all,
-                                    const std::vector<JobRange>& some) {
-    std::vector<JobRange> left;
-    for (const JobRange& r : all) {
-      std::uint64_t at = raw(r.first);
-      for (const JobRange& hole : some) {
-        if (end_of(hole) <= at || raw(hole.first) >= end_of(r)) continue;
-        if (raw(hole.first) > at) left.push_back({JobId{at}, raw(hole.first) - at});
-        at = end_of(hole);
-      }
-      if (at < end_of(r)) left.push_back({JobId{at}, end_of(r) - at});
-    }
-    return left;
   }
 
   // --- jobs that the file has no more, and those that it has again ---
@@ -419,6 +409,8 @@ class DifferenceSearch {
     plan.limits = plan_.limits;
     plan.definitions = plan_.definitions;
     found_.recipes.added = added_;
+    found_.recipes.removed = found_.reshape.removed;
+    found_.recipes.returned = found_.reshape.returned;
     plan.templates = std::move(added_);
     plan.few_classes = plan_.few_classes;
     std::ranges::sort(found_.reshape.entries, {}, &claim::Template::first);

@@ -208,6 +208,12 @@ Result<SettingWords> parse_setting(const std::vector<std::string>& words) {
       }))
     return invalid("gpus and a type of them are set", "the type is said of all of them: set one");
   if (!given.empty()) return out;
+  const auto odd = std::ranges::find_if(
+      out.names, [](const std::string& name) { return name.find('=') != std::string::npos; });
+  if (odd != out.names.end()) {
+    return invalid(fmt::format("'{}' is nothing that can be set", odd->substr(0, odd->find('='))),
+                   fmt::format("KEY of KEY=VALUE is one of {}", setting_keys()));
+  }
   return invalid("nothing is set", fmt::format("give KEY=VALUE; KEY is one of {}", setting_keys()));
 }
 

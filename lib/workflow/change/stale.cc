@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <tuple>
@@ -10,6 +11,7 @@
 
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
+#include "lib/claim/queries/chosen_jobs.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/tables/state.h"
 #include "lib/claim/tables/tables.h"
@@ -92,6 +94,29 @@ const NewRecipes::Entry* StaleSearch::new_entry(JobId id) const {
   return raw(id) - raw(entry.first) < entry.count ? &entry : nullptr;
 }
 
+bool StaleSearch::is_there(const claim::Reader& reader, JobId id) const {
+  if (recipes_ != nullptr && claim::has_job(recipes_->removed, raw(id))) return false;
+  if (recipes_ != nullptr && claim::has_job(recipes_->returned, raw(id))) return true;
+  return !claim::is_removed(reader, id);
+}
+
+std::vector<StaleSearch::Piece> StaleSearch::pieces_of(const claim::Template& t) const {
+  const std::uint64_t end = raw(t.first) + t.count;
+  std::vector<Piece> pieces;
+  const std::vector<NewRecipes::Entry> none;
+  const auto& changed = recipes_ != nullptr ? recipes_->changed : none;
+  auto next = std::ranges::upper_bound(changed, t.first, {}, &NewRecipes::Entry::first);
+  for (std::uint64_t at = raw(t.first); at < end;) {
+    const NewRecipes::Entry* const entry = new_entry(JobId{at});
+    while (next != changed.end() && raw(next->first) <= at) ++next;
+    std::uint64_t to = next == changed.end() ? end : std::min(end, raw(next->first));
+    if (entry != nullptr) to = std::min(to, raw(entry->first) + entry->count);
+    pieces.push_back({{JobId{at}, to - at}, entry});
+    at = to;
+  }
+  return pieces;
+}
+
 bool StaleSearch::has_new_entry(std::uint64_t first, std::uint64_t end) const {
   if (recipes_ == nullptr) return false;
   const auto& all = recipes_->changed;
@@ -168,7 +193,7 @@ Result<void> StaleSearch::gather_from(const claim::Reader& reader, const claim::
     if (!fresh && !old.takes_or_makes()) continue;
     const auto job = state.record(*at);
     if (!job || !(has_ended(job->state) || (fresh && claim::is_live(job->state)))) continue;
-    if (claim::is_removed(reader, JobId{*at})) continue;  // whatever became of its files
+    if (!is_there(reader, JobId{*at})) continue;  // whatever became of its files
     Candidate c;
     c.id = JobId{*at};
     c.state = job->state;
@@ -198,19 +223,28 @@ Result<void> StaleSearch::gather(const claim::Reader& reader) {
   return {};
 }
 
+Result<std::vector<FileFingerprint>> StaleSearch::look_at(
+    const std::vector<std::string>& paths, const std::vector<FileFingerprint>& before) const {
+  // Sums cost a reading of the file: only where there is something to compare them with.
+  const bool has_sums =
+      std::ranges::any_of(before, [](const FileFingerprint& f) { return f.sum != 0; });
+  if (!has_sums || contents_ == Contents::by_time)
+    return fingerprints_of(directory_, paths, Sums::no);
+  if (contents_ == Contents::where_times_differ) {
+    TORC_ASSIGN(auto now, fingerprints_of(directory_, paths, Sums::no));
+    const auto seen = paths.size() > claim::Signature::kMostFiles ? claim::folded(now) : now;
+    if (std::ranges::equal(seen, before, claim::looks_alike)) return now;
+  }
+  return fingerprints_of(directory_, paths, Sums::yes);
+}
+
 Result<std::vector<std::string>> StaleSearch::reasons_of(Candidate& c) const {
   std::vector<std::string> reasons = std::move(c.reasons);
   if (!reasons.empty() && !is_spared(c)) return reasons;
-  // Sums cost a reading of the file: only where there is something to compare them with.
-  const auto sums = [&](const std::vector<FileFingerprint>& before) {
-    const bool any =
-        std::ranges::any_of(before, [](const FileFingerprint& m) { return m.sum != 0; });
-    return any || before.size() == 1 ? sums_ : Sums::no;
-  };
   const bool completed = c.state == JobState::completed;
   if (c.before && !c.has_other_inputs && sparing_.triggers.has(spec::RerunTrigger::inputs)) {
     TORC_ASSIGN(const std::vector<FileFingerprint> inputs,
-                fingerprints_of(directory_, c.now.input_files, sums(c.before->inputs)));
+                look_at(c.now.input_files, c.before->inputs));
     compare_files("input", c.now.input_files, c.before->inputs, inputs, reasons);
   }
   if (c.before && !c.has_other_data && sparing_.triggers.has(spec::RerunTrigger::params)) {
@@ -222,8 +256,7 @@ Result<std::vector<std::string>> StaleSearch::reasons_of(Candidate& c) const {
   if (!completed) return reasons;
   const std::vector<FileFingerprint> none;
   const std::vector<FileFingerprint>& before = c.before ? c.before->outputs : none;
-  TORC_ASSIGN(const std::vector<FileFingerprint> outputs,
-              fingerprints_of(directory_, c.now.output_files, sums(before)));
+  TORC_ASSIGN(const std::vector<FileFingerprint> outputs, look_at(c.now.output_files, before));
   // What it need not make, and had not made then, is as it was.
   const auto may_lack = [&](std::size_t i) {
     return c.now.allow_missing_outputs && (before.size() != outputs.size() || !before[i].exists);
@@ -262,6 +295,8 @@ Result<void> StaleSearch::spare(Candidate& c, bool was_stale) {
     TORC_ASSIGN(spared.now.outputs,
                 fingerprints_of(directory_, c.now.output_files, sums(before.outputs)));
   }
+  spared.now.inputs = claim::folded(std::move(spared.now.inputs));
+  spared.now.outputs = claim::folded(std::move(spared.now.outputs));
   spared.now.user_data = c.user_data;
   if (spared.now == before && !c.is_reordered) return {};
   spared_.push_back(std::move(spared));
@@ -329,37 +364,52 @@ Result<std::vector<claim::JobRange>> StaleSearch::unchanged(const std::vector<Jo
 }
 
 Result<std::vector<MissingInput>> StaleSearch::missing_inputs(
-    const std::vector<claim::JobRange>& jobs, std::size_t most) {
+    const std::vector<claim::JobRange>& jobs, const std::vector<claim::JobRange>& named,
+    std::size_t most) {
   std::vector<MissingInput> missing;
   std::set<Path> wanted;
   const auto place = [&](const std::string& path) {
     return (directory_ / path).lexically_normal();
   };
-  const auto each = [&](const claim::Reader& reader, const auto& visit) {
-    return claim::scan_templates(reader, [&](const claim::Template& t) {
-      const NewRecipes::Entry* replaced = new_entry(t.first);
-      const auto recipe =
-          replaced != nullptr ? spec::Recipe::decode(replaced->recipe) : recipe_of(t);
-      const std::uint64_t base = raw(replaced != nullptr ? replaced->first : t.first);
-      if (recipe.ok() && recipe->takes_or_makes()) visit(t, *recipe, base);
+  using Visit = std::function<void(const claim::JobRange&, const spec::Recipe&, std::uint64_t)>;
+  const auto each = [&](const claim::Reader& reader, const Visit& visit) -> Result<void> {
+    Result<void> readable;
+    const auto scanned = claim::scan_templates(reader, [&](const claim::Template& t) {
+      for (const Piece& piece : pieces_of(t)) {
+        const auto recipe =
+            piece.entry != nullptr ? spec::Recipe::decode(piece.entry->recipe) : recipe_of(t);
+        if (!recipe.ok()) {
+          readable = recipe.error();
+          return false;
+        }
+        const JobId first = piece.entry != nullptr ? piece.entry->first : t.first;
+        if (recipe->takes_or_makes()) visit(piece.jobs, *recipe, raw(first));
+      }
       return true;
     });
+    return scanned ? readable : scanned;
   };
   struct Taken {
     std::string job;
     std::vector<std::string> paths;
   };
   std::vector<Taken> taken;
-  TORC_TRY(store_.view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
+  const auto take = [&](const claim::Reader& reader) -> Result<void> {
     taken.clear();
     claim::State state(reader);
-    const auto scanned =
-        each(reader, [&](const claim::Template& t, const spec::Recipe& recipe, std::uint64_t base) {
-          for (const claim::JobRange& r : jobs) {
-            const std::uint64_t end =
-                std::min({raw(t.first) + t.count, raw(r.first) + r.count, base + recipe.count()});
-            for (auto id = state.next_record(std::max(raw(t.first), raw(r.first))); id && *id < end;
-                 id = state.next_record(*id + 1)) {
+    const auto scanned = each(
+        reader, [&](const claim::JobRange& of, const spec::Recipe& recipe, std::uint64_t base) {
+          const std::uint64_t of_end = raw(of.first) + of.count;
+          auto r = std::ranges::partition_point(jobs, [&](const auto& range) {
+            return raw(range.first) + range.count <= raw(of.first);
+          });
+          for (; r != jobs.end() && raw(r->first) < of_end; ++r) {
+            const std::uint64_t end = std::min(of_end, raw(r->first) + r->count);
+            for (auto id = state.next_record(std::max(raw(of.first), raw(r->first)));
+                 id && *id < end; id = state.next_record(*id + 1)) {
+              const auto record = state.record(*id);
+              if (!record || !is_there(reader, JobId{*id})) continue;
+              if (record->state == JobState::canceled && !claim::has_job(named, *id)) continue;
               spec::RenderedJob job = recipe.render(*id - base);
               if (!job.input_files.empty())
                 taken.push_back({std::move(job.name), std::move(job.input_files)});
@@ -367,7 +417,8 @@ Result<std::vector<MissingInput>> StaleSearch::missing_inputs(
           }
         });
     return scanned ? state.sound() : scanned;
-  }));
+  };
+  TORC_TRY(store_.view(store::Freshness::cached, take));
   for (const Taken& t : taken) {
     TORC_ASSIGN(const std::vector<FileFingerprint> fingerprints,
                 fingerprints_of(directory_, t.paths, Sums::no));
@@ -379,11 +430,17 @@ Result<std::vector<MissingInput>> StaleSearch::missing_inputs(
   }
   if (missing.empty()) return missing;
   TORC_TRY(store_.view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
-    return each(reader, [&](const claim::Template&, const spec::Recipe& recipe, std::uint64_t) {
-      for (std::uint64_t k = 0; k < recipe.count() && !wanted.empty(); ++k) {
-        for (const std::string& path : recipe.render(k).output_files) wanted.erase(place(path));
-      }
-    });
+    return each(reader,
+                [&](const claim::JobRange& of, const spec::Recipe& recipe, std::uint64_t base) {
+                  if (!recipe.makes_files()) return;
+                  for (std::uint64_t k = 0; k < of.count && !wanted.empty(); ++k) {
+                    const std::uint64_t id = raw(of.first) + k;
+                    for (const std::string& path : recipe.output_files(id - base)) {
+                      const auto found = wanted.find(place(path));
+                      if (found != wanted.end() && is_there(reader, JobId{id})) wanted.erase(found);
+                    }
+                  }
+                });
   }));
   if (recipes_ != nullptr) {  // jobs that are yet to come may make them
     for (const claim::Template& t : recipes_->added) {

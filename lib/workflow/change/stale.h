@@ -30,6 +30,8 @@ struct NewRecipes {
   std::vector<Entry> changed;  // in id order
   std::vector<claim::UserDatum> user_data;
   std::vector<claim::Template> added;
+  std::vector<claim::JobRange> removed;   // that are there, and are not any more; sorted
+  std::vector<claim::JobRange> returned;  // that were removed before, and are there again; sorted
 };
 
 struct StaleJob {
@@ -68,15 +70,28 @@ struct MissingInput {
   std::string path;
 };
 
+// What of files is compared, where workers have hashed them; else their times and sizes are.
+enum class Contents : std::uint8_t {
+  by_time,
+  where_times_differ,  // a file that was only touched, or copied, is as it was
+  always               // also of one that was changed and given its old time
+};
+
+// `asked_for`: by --checksum. Else what the store was made with decides.
+[[nodiscard]] inline Contents contents_compared(bool asked_for, const WorkflowSettings& settings) {
+  if (asked_for) return Contents::always;
+  return settings.sums == Sums::yes ? Contents::where_times_differ : Contents::by_time;
+}
+
 class StaleSearch {
  public:
   // `directory`: where jobs run. `recipes` may be null; it and `store` must outlive the search.
-  StaleSearch(store::Store& store, Path directory, const NewRecipes* recipes, Sums sums,
+  StaleSearch(store::Store& store, Path directory, const NewRecipes* recipes, Contents contents,
               Sparing sparing = {})
       : store_(store),
         directory_(std::move(directory)),
         recipes_(recipes),
-        sums_(sums),
+        contents_(contents),
         sparing_(std::move(sparing)) {}
 
   // Jobs that are over, and with new recipes those that run, in id order. Looks at the files of
@@ -88,8 +103,10 @@ class StaleSearch {
   // Of these jobs, which have a signature each or nothing to have one of, those for whose results
   // nothing is other than it was. Sorted, as they are.
   Result<std::vector<claim::JobRange>> unchanged(const std::vector<JobId>& jobs);
-  // Of these jobs, the inputs that are not there and that no job makes; at most `most`.
+  // Of these jobs, which run again, the inputs that are not there and that no job makes; at most
+  // `most`. Those that were canceled stay so, unless they are among `named`. All sorted.
   Result<std::vector<MissingInput>> missing_inputs(const std::vector<claim::JobRange>& jobs,
+                                                   const std::vector<claim::JobRange>& named,
                                                    std::size_t most);
 
  private:
@@ -110,11 +127,23 @@ class StaleSearch {
     std::vector<bool> outputs_set;  // of now.output_user_data
   };
 
+  // Whether the job is one of the workflow once the store has the new version.
+  [[nodiscard]] bool is_there(const claim::Reader& reader, JobId id) const;
+  // Jobs of a template that have one recipe, as it is then.
+  struct Piece {
+    claim::JobRange jobs;
+    const NewRecipes::Entry* entry = nullptr;  // null: the template's own
+  };
+  [[nodiscard]] std::vector<Piece> pieces_of(const claim::Template& t) const;
   Result<void> gather(const claim::Reader& reader);
   Result<void> gather_from(const claim::Reader& reader, const claim::Template& t);
   void compare_recipes(const spec::RenderedJob& before, Candidate& candidate) const;
   Result<void> look_at_user_data(const claim::Reader& reader, Candidate& candidate);
   [[nodiscard]] Result<std::vector<std::string>> reasons_of(Candidate& candidate) const;
+  // How they look now, to be compared with `before`.
+  [[nodiscard]] Result<std::vector<claim::FileFingerprint>> look_at(
+      const std::vector<std::string>& paths,
+      const std::vector<claim::FileFingerprint>& before) const;
   [[nodiscard]] bool is_spared(const Candidate& candidate) const;
   Result<void> spare(Candidate& candidate, bool was_stale);
   // That the job belongs to from now on; nullptr: to the one that it is of.
@@ -126,7 +155,7 @@ class StaleSearch {
   store::Store& store_;
   Path directory_;
   const NewRecipes* recipes_;
-  Sums sums_;
+  Contents contents_;
   Sparing sparing_;
   std::vector<SparedJob> spared_;
   std::uint64_t next_ = 1;  // job to go on from

@@ -9,6 +9,8 @@
 
 #include "lib/base/text/quote.h"
 #include "lib/base/text/text.h"
+#include "lib/store/mount/mount.h"
+#include "lib/workflow/context/file_fingerprints.h"
 
 namespace torc::workflow {
 namespace {
@@ -21,6 +23,30 @@ bool take(std::size_t& room, std::size_t wanted) {
   const bool there = wanted <= room;
   room -= std::min(room, wanted);
   return there;
+}
+
+// Of what cannot be looked at nobody knows what is in it: jobs that were made of it would be taken
+// for gone.
+Error cannot_look(const Path& path, const std::string& pattern, Error error) {
+  error.what = fmt::format("{}: cannot look at {}: {}", torc::quoted(pattern),
+                           printable(path.string()), error.what);
+  if (error.remedy.empty()) error.remedy = "nothing is known of the files there";
+  return error;
+}
+
+bool is_not_there(const Error& error) {
+  return error.kind == ErrorKind::not_found || names_nothing(error.os_errno);
+}
+
+// A name that is not there, or has nothing in it, while a filesystem that should be mounted above
+// it is not.
+Result<void> check_mounted(store::Disk& disk, const Path& path, const std::string& pattern) {
+  const auto point = store::missing_mount(disk.mount_tables(), disk.resolved(path));
+  if (!point) return {};
+  return cannot_look(
+      path, pattern,
+      Error{ErrorKind::io, fmt::format("nothing is mounted at {}", printable(point->string())),
+            "mount it, and try again"});
 }
 
 }  // namespace
@@ -50,7 +76,10 @@ Result<std::vector<std::string>> find_files(store::Disk& disk, const Path& direc
         next.push_back(before + parts[i]);
         continue;
       }
-      const auto names = disk.list(top / (path.empty() ? "." : path));
+      const Path place = path.empty() ? top : top / path;
+      const auto names = disk.list(place);
+      if (!names && !is_not_there(names.error())) return cannot_look(place, pattern, names.error());
+      if (!names || names->empty()) TORC_TRY(check_mounted(disk, place, pattern));
       if (!names) continue;
       for (const std::string& name : *names) {
         if (!take(room.names, 1)) return too_many();
@@ -61,12 +90,16 @@ Result<std::vector<std::string>> find_files(store::Disk& disk, const Path& direc
     }
     found = std::move(next);
   }
-  std::erase_if(found, [&](const std::string& path) {
-    const auto status =
-        path.empty() ? Result<store::FileStatus>(invalid("nothing", "")) : disk.status(top / path);
-    return !status || status->kind == store::FileKind::directory;
-  });
-  return found;
+  std::vector<std::string> files;
+  for (std::string& path : found) {
+    if (path.empty()) continue;
+    const auto status = disk.status(top / path);
+    if (!status && !is_not_there(status.error()))
+      return cannot_look(top / path, pattern, status.error());
+    if (!status) TORC_TRY(check_mounted(disk, top / path, pattern));
+    if (status && status->kind != store::FileKind::directory) files.push_back(std::move(path));
+  }
+  return files;
 }
 
 }  // namespace torc::workflow

@@ -18,8 +18,9 @@ struct SearchRoom {
 
 // Those below `directory` (absolute) whose paths match: `*` and `?` stand for signs of one name,
 // and not for a point at its beginning, `[a-z]` for one of them. Paths are as the pattern is,
-// relative or absolute, in no order; directories are not among them. What cannot be read counts as
-// empty. What is looked at is taken off `room`; Error (invalid): there is not so much of it.
+// relative or absolute, in no order; directories are not among them. Errors: what
+// cannot be looked at, for other reasons than that it is not there, or since a filesystem is not
+// mounted. What is looked at is taken off `room`; Error (invalid): there is not so much of it.
 [[nodiscard]] Result<std::vector<std::string>> find_files(store::Disk& disk, const Path& directory,
                                                           const std::string& pattern,
                                                           SearchRoom& room);

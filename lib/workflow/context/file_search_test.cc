@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -65,6 +66,30 @@ TEST_F(FileSearch, all_patterns_together_look_at_so_many_names_and_no_more) {
   EXPECT_EQ(more.error().kind, ErrorKind::invalid);
   EXPECT_EQ(more.error().remedy, "name the directories");
   EXPECT_FALSE(find_files(disk_, directory_, "r1/*", room).ok()) << "nothing is left";
+}
+
+// Of what cannot be listed nobody knows what is in it.
+TEST_F(FileSearch, what_cannot_be_looked_at_is_an_error_and_not_empty) {
+  struct Denying : store::PosixDisk {
+    Result<std::vector<std::string>> list(const Path& directory) override {
+      if (directory.filename() == denied) return os_error(EACCES, "no", "");
+      return PosixDisk::list(directory);
+    }
+    Result<store::FileStatus> status(const Path& path) override {
+      if (path.filename() == denied) return os_error(EIO, "no", "");
+      return PosixDisk::status(path);
+    }
+    std::string denied;
+  } disk;
+  SearchRoom room;
+  disk.denied = "r2";
+  const auto found = find_files(disk, directory_, "r?/*", room);
+  ASSERT_FALSE(found.ok());
+  EXPECT_NE(found.error().text().find("r2"), std::string::npos) << found.error().text();
+  disk.denied = "b.nc";
+  EXPECT_FALSE(find_files(disk, directory_, "in/*.nc", room).ok());
+  disk.denied = "none";
+  EXPECT_TRUE(find_files(disk, directory_, "in/*.nc", room).ok());
 }
 
 // Each step would copy all that was before it.

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <map>
 #include <memory>
@@ -19,6 +20,7 @@
 #include "lib/base/hash.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
+#include "lib/claim/queries/chosen_jobs.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/tables/state.h"
 
@@ -115,8 +117,10 @@ void look_at_all(const Path& workplace, std::vector<Wanted>& all) {
 
 }  // namespace
 
-void InputSearch::add(JobId first, spec::Recipe recipe, std::vector<claim::JobRange> over) {
-  if (recipe.takes_or_makes()) entries_.push_back({first, std::move(recipe), std::move(over)});
+void InputSearch::add(JobId first, spec::Recipe recipe, std::vector<claim::JobRange> over,
+                      std::vector<claim::JobRange> removed) {
+  if (recipe.takes_or_makes())
+    entries_.push_back({first, std::move(recipe), std::move(over), std::move(removed)});
 }
 
 MissingInputs InputSearch::find(std::size_t most) const {
@@ -128,6 +132,7 @@ MissingInputs InputSearch::find(std::size_t most) const {
   for (const Entry& e : entries_) {
     if (!e.recipe.makes_files()) continue;
     for (std::uint64_t k = 0; k < e.recipe.count(); ++k) {
+      if (!e.removed.empty() && claim::has_job(e.removed, raw(e.first) + k)) continue;
       for (const std::string& path : e.recipe.output_files(k))
         known.insert(hash64(place_of(directory_, path)));
     }
@@ -140,6 +145,7 @@ MissingInputs InputSearch::find(std::size_t most) const {
       const std::uint64_t id = raw(e.first) + k;
       while (over != e.over.end() && raw(over->first) + over->count <= id) ++over;
       if (over != e.over.end() && id >= raw(over->first)) continue;
+      if (!e.removed.empty() && claim::has_job(e.removed, id)) continue;
       const auto paths = e.recipe.input_files(k);
       for (std::size_t i = 0; i < paths.size(); ++i) {
         std::string place = place_of(directory_, paths[i]);
@@ -214,7 +220,13 @@ Result<void> add_stored(const claim::Reader& reader, InputSearch& search,
     }
     auto over = recipe->takes_files() ? jobs_over(state, t) : std::vector<claim::JobRange>();
     if (only != nullptr && recipe->takes_files()) leave_out_others(t, *only, over);
-    search.add(t.first, *std::move(recipe), std::move(over));
+    const std::array all{claim::JobRange{t.first, t.count}};
+    auto removed = claim::removed_jobs(reader, all);
+    if (!removed) {
+      read = removed.error();
+      return false;
+    }
+    search.add(t.first, *std::move(recipe), std::move(over), *std::move(removed));
     return true;
   }));
   return read.ok() ? state.sound() : std::move(read);

@@ -30,7 +30,9 @@ class InputSearch {
   explicit InputSearch(Path directory) : directory_(std::move(directory)) {}
 
   // `over`: those of its jobs that will not run, ascending; what they make counts all the same.
-  void add(JobId first, spec::Recipe recipe, std::vector<claim::JobRange> over = {});
+  // `removed`: those that the workflow has no more, ascending: nobody makes what they made.
+  void add(JobId first, spec::Recipe recipe, std::vector<claim::JobRange> over = {},
+           std::vector<claim::JobRange> removed = {});
   // At most `most` by name. Files of a directory that many are in are looked for in a listing of
   // it. What cannot be looked at (EIO, EACCES, a filesystem that is not mounted) is not missing:
   // nothing is known of it. So is what another node may have made a moment ago: a name that is not
@@ -42,6 +44,7 @@ class InputSearch {
     JobId first{};
     spec::Recipe recipe;
     std::vector<claim::JobRange> over;
+    std::vector<claim::JobRange> removed;
   };
   Path directory_;
   std::vector<Entry> entries_;

@@ -1,0 +1,214 @@
+// Jobs that a workflow has no more: since its file has them no more, or a person took them out.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/integration/harness.h"
+
+namespace torc::itest {
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+
+class Removed : public ::testing::TestWithParam<std::string> {
+ protected:
+  Ended run_file(const std::string& text, Words words = {}) const {
+    here.write("wf.yaml", "name: wf\n" + text);
+    words.insert(words.begin(), {"run", "wf.yaml"});
+    if (!fs::exists(here.path() / "wf.torc")) words.insert(words.end(), {"--engine", GetParam()});
+    return here.run(words);
+  }
+  std::string state(const std::string& job) const { return here.json({"job", job})["state"]; }
+  void expect_sound() const { EXPECT_EQ(here.run({"verify"}).exit_code, 0); }
+
+  Workplace here;
+};
+INSTANTIATE_TEST_SUITE_P(Engines, Removed, ::testing::Values("journal", "lmdb"));
+
+const std::string kFiles =
+    "files: [{name: x, path: x.txt}, {name: raw, path: raw.txt}, {name: y, path: y.txt}]\n";
+const std::string kGen = "  - {name: gen, command: echo x > x.txt, output_files: [x]}\n";
+const std::string kUse =
+    "  - {name: use, command: cat x.txt > y.txt, input_files: [x], output_files: [y]}\n";
+const std::string kOther = "  - {name: other, command: echo}\n";
+
+// Its files are looked at as those of any other job.
+TEST_P(Removed, a_job_that_comes_back_without_its_output_runs) {
+  const std::string with = kFiles + "jobs:\n" + kGen + kOther;
+  ASSERT_EQ(run_file(with).exit_code, 0);
+  ASSERT_EQ(run_file(kFiles + "jobs:\n" + kOther).exit_code, 0);
+  fs::remove(here.path() / "x.txt");
+  const Ended back = run_file(with);
+  EXPECT_EQ(back.exit_code, 0) << back;
+  EXPECT_TRUE(back.says("output x.txt is not there")) << back;
+  EXPECT_TRUE(fs::exists(here.path() / "x.txt"));
+  expect_sound();
+}
+
+TEST_P(Removed, a_sample_that_is_taken_out_may_go_with_its_files) {
+  const auto file = [](int samples) {
+    const std::string range = "parameters: {i: \"1:" + std::to_string(samples) + "\"}";
+    return "files:\n  - {name: 'raw_{i}', path: 'raw_{i}', " + range +
+           "}\n  - {name: 'c_{i}', path: 'c_{i}', " + range +
+           "}\njobs:\n  - {name: 'count_{i}', command: 'cp raw_{i} c_{i}', input_files: "
+           "['raw_{i}'], "
+           "output_files: ['c_{i}'], " +
+           range + "}\n  - {name: report, command: cat c_* > report, depends_on: ['count_{i}']}\n";
+  };
+  for (const char* raw : {"raw_1", "raw_2", "raw_3"}) here.write(raw, raw);
+  ASSERT_EQ(run_file(file(3)).exit_code, 0);
+  fs::remove(here.path() / "raw_3");
+  fs::remove(here.path() / "c_3");
+  const Ended less = run_file(file(2));
+  EXPECT_EQ(less.exit_code, 0) << less;
+  EXPECT_FALSE(less.says("is not there")) << less;
+  EXPECT_EQ(read_text(here.path() / "report"), "raw_1raw_2");
+  EXPECT_EQ(state("count_3"), "completed") << "its result stays in the history";
+  EXPECT_TRUE(run_file(file(2)).says("nothing to do"));
+  expect_sound();
+}
+
+TEST_P(Removed, a_job_makes_no_file_of_another) {
+  ASSERT_EQ(run_file(kFiles + "jobs:\n" + kGen + kUse).exit_code, 0);
+  fs::remove(here.path() / "x.txt");
+  const Ended refused = run_file(kFiles + "jobs:\n" + kUse);
+  EXPECT_EQ(refused.exit_code, 2) << refused;
+  EXPECT_TRUE(refused.says("no job makes")) << refused;
+  EXPECT_EQ(state("use"), "completed") << "nothing was changed";
+}
+
+TEST_P(Removed, what_a_canceled_job_lacks_refuses_nothing) {
+  const auto file = [](const std::string& word) {
+    return kFiles + "jobs:\n  - {name: gen, command: echo " + word +
+           " > x.txt, output_files: [x]}\n"
+           "  - {name: c, command: cat raw.txt x.txt, input_files: [raw, x]}\n";
+  };
+  here.write("raw.txt", "raw");
+  ASSERT_EQ(run_file(file("one"), {"gen"}).exit_code, 0);
+  ASSERT_EQ(here.run({"cancel", "c"}).exit_code, 0);
+  fs::remove(here.path() / "raw.txt");
+  const Ended changed = run_file(file("two"), {"gen"});
+  EXPECT_EQ(changed.exit_code, 0) << changed;
+  EXPECT_EQ(read_text(here.path() / "x.txt"), "two\n");
+}
+
+// The jobs of the new entries make what others of the file take, each of its own recipe.
+TEST_P(Removed, a_sweep_that_is_split_makes_what_its_parts_say) {
+  const auto o = [](const std::string& name, const std::string& range) {
+    return "  - {name: '" + name + "_{i}', path: '" + name + "_{i}', parameters: {i: \"" + range +
+           "\"}}\n";
+  };
+  const auto a = [](const std::string& range, const std::string& out) {
+    return "  - {name: 'a_{i}', command: 'echo {i} > " + out + "_{i}', output_files: ['" + out +
+           "_{i}'], parameters: {i: \"" + range + "\"}}\n";
+  };
+  const auto m = [](const std::string& inputs) {
+    return "  - {name: m, command: 'cat ?_* > all', input_files: [" + inputs + "]}\n";
+  };
+  ASSERT_EQ(
+      run_file("files:\n" + o("o", "1:4") + "jobs:\n" + a("1:4", "o") + m("o_1, o_2, o_3, o_4"))
+          .exit_code,
+      0);
+  const Ended split = run_file("files:\n" + o("o", "1:2") + o("n", "3:4") + "jobs:\n" +
+                               a("1:2", "o") + a("3:4", "n") + m("o_1, o_2, n_3, n_4"));
+  EXPECT_EQ(split.exit_code, 0) << split;
+  EXPECT_TRUE(fs::exists(here.path() / "n_4"));
+  fs::remove(here.path() / "n_4");
+  const Ended mended = run_file("files:\n" + o("o", "1:2") + o("n", "3:4") + "jobs:\n" +
+                                a("1:2", "o") + a("3:4", "n") + m("o_1, o_2, n_3, n_4"));
+  EXPECT_EQ(mended.exit_code, 0) << mended;
+  EXPECT_TRUE(fs::exists(here.path() / "n_4"));
+  expect_sound();
+}
+
+TEST_P(Removed, jobs_are_told_apart_from_those_of_the_file) {
+  ASSERT_EQ(run_file("jobs:\n" + kOther + "  - {name: old, command: echo}\n").exit_code, 0);
+  ASSERT_EQ(run_file("jobs:\n" + kOther).exit_code, 0);
+  EXPECT_TRUE(here.run({"jobs"}).says("completed, removed")) << here.run({"jobs"});
+  EXPECT_EQ(here.json({"job", "old"})["removed"], true);
+  EXPECT_EQ(here.json({"job", "other"})["removed"], false);
+  const auto stages = here.json({"status", "--stages"})["jobs_by_entry"];
+  ASSERT_EQ(stages.size(), 1U) << stages;
+  EXPECT_TRUE(here.run({"run", "wf.yaml"}).says("nothing to do: 1 of 1 completed"));
+  EXPECT_TRUE(here.run({"wait"}).says("1 of 1 job(s) completed"));
+  EXPECT_EQ(here.json({"status"})["jobs_by_state"]["completed"], 1);
+  const Ended asked = here.run({"run", "wf.yaml", "old"});
+  EXPECT_EQ(asked.exit_code, 2) << asked;
+  EXPECT_TRUE(asked.says("in the workflow file no more")) << asked;
+}
+
+// --- torc rm ---
+
+TEST_P(Removed, rm_takes_jobs_out_and_back) {
+  ASSERT_EQ(run_file("jobs:\n" + kOther).exit_code, 0);
+  here.write("more.yaml",
+             "jobs:\n  - {name: 'more_{i}', command: 'echo {i} >> log', parameters: "
+             "{i: \"1:3\"}}\n");
+  ASSERT_EQ(here.run({"add", "wf.torc", "more.yaml"}).exit_code, 0);
+  const Ended tried = here.run({"rm", "more_1", "more_2", "--dry-run"});
+  EXPECT_EQ(tried.exit_code, 0) << tried;
+  EXPECT_TRUE(tried.says("would remove 2 job(s)")) << tried;
+  EXPECT_EQ(state("more_1"), "ready");
+  const Ended done = here.run({"rm", "more_1", "more_2"});
+  EXPECT_EQ(done.exit_code, 0) << done;
+  EXPECT_TRUE(done.says("removed 2 job(s)")) << done;
+  EXPECT_EQ(here.run({"run", "wf.torc"}).exit_code, 0);
+  EXPECT_EQ(read_text(here.path() / "log"), "3\n");
+  EXPECT_TRUE(here.run({"rm", "more_1"}).says("nothing to change"));
+  expect_sound();
+  const Ended back = here.run({"rm", "--undo", "more_*"});
+  EXPECT_TRUE(back.says("back in the workflow: 2 job(s)")) << back;
+  EXPECT_EQ(here.run({"run", "wf.torc"}).exit_code, 0);
+  EXPECT_EQ(lines_of(read_text(here.path() / "log")).size(), 3U);
+  expect_sound();
+}
+
+TEST_P(Removed, rm_leaves_nobody_waiting_for_what_is_gone) {
+  ASSERT_EQ(run_file("jobs:\n  - {name: a, command: echo a >> log}\n"
+                     "  - {name: b, command: echo b >> log, depends_on: [a]}\n"
+                     "  - {name: c, command: echo c >> log}\n",
+                     {"c"})
+                .exit_code,
+            0);
+  const Ended refused = here.run({"rm", "a"});
+  EXPECT_EQ(refused.exit_code, 2) << refused;
+  EXPECT_TRUE(refused.says("1 job is built on these: b")) << refused;
+  EXPECT_EQ(state("a"), "ready") << "nothing was changed";
+  EXPECT_EQ(here.run({"rm", "a", "--with-dependents"}).exit_code, 0);
+  const Ended done = here.run({"run", "wf.torc"});
+  EXPECT_EQ(done.exit_code, 0) << done;
+  EXPECT_EQ(read_text(here.path() / "log"), "c\n");
+  expect_sound();
+  // The file has them.
+  EXPECT_EQ(here.run({"run", "wf.yaml"}).exit_code, 0);
+  EXPECT_EQ(read_text(here.path() / "log"), "c\na\nb\n");
+  expect_sound();
+}
+
+TEST_P(Removed, rm_ends_what_runs_and_keeps_what_completed) {
+  here.write("wf.yaml", R"(name: wf
+jobs:
+  - {name: done, command: echo, priority: 1}
+  - {name: at_work, command: "echo up > record; read x < gate"}
+  - {name: last, command: echo, depends_on: [done]}
+)");
+  Fifo record(here.path() / "record");
+  Fifo gate(here.path() / "gate");
+  ASSERT_EQ(here.run({"init", "wf.yaml", "--engine", GetParam()}).exit_code, 0);
+  const auto worker = here.start({"run", "wf.torc"});
+  ASSERT_TRUE(wait_for_line(record, "up", *worker)) << worker->err();
+  const Ended done = here.run({"rm", "at_work"});
+  EXPECT_EQ(done.exit_code, 0) << done;
+  EXPECT_EQ(worker->wait().exit_code, 0);
+  EXPECT_EQ(here.run({"rm", "done", "--with-dependents"}).exit_code, 0);
+  EXPECT_EQ(state("done"), "completed") << "it stays in the history";
+  EXPECT_EQ(here.json({"job", "done"})["removed"], true);
+  expect_sound();
+}
+
+}  // namespace
+}  // namespace torc::itest
