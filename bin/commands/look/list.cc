@@ -67,10 +67,9 @@ ListedStore look_at(const App& app, const Path& directory, const Path& path) {
     TORC_ASSIGN(const auto store, store::Store::open(app.world, path, store::Tuning{}));
     return store->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
       TORC_ASSIGN(listed.workflow, claim::read_workflow(reader));
-      TORC_TRY(claim::leave_out_removed(reader, *listed.workflow));
       const bool anybody = claim::State(reader).tally().live_workers > 0;
       listed.state = report::workflow_verdict(*listed.workflow, anybody);
-      return {};
+      return claim::leave_out_removed(reader, *listed.workflow);
     });
   }();
   if (!looked) listed.error = looked.error();

@@ -58,8 +58,7 @@ Result<Look> look(store::Store& store, const ChosenJobs& chosen) {
   }
   TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
     TORC_ASSIGN(look.workflow, claim::read_workflow(reader));
-    TORC_TRY(claim::leave_out_removed(reader, look.workflow));
-    return {};
+    return claim::leave_out_removed(reader, look.workflow);
   }));
   return look;
 }
