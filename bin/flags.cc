@@ -19,6 +19,23 @@ namespace {
 // Of --help: where the second column begins.
 constexpr std::size_t kColumn = 34;
 
+// What is between two delimiters: CLI11 describes an option as "ENGINE:{auto,lmdb,journal}" or
+// "N:UINT in [1 - 256]".
+std::string between_delimiters(const std::string& type, char opens, char closes) {
+  const std::size_t open = type.find(opens);
+  const std::size_t close = type.rfind(closes);
+  if (open == std::string::npos || close == std::string::npos || close < open) return {};
+  return type.substr(open + 1, close - open - 1);
+}
+
+// "1 to 256"; empty: any.
+std::string limits_of(const std::string& type) {
+  std::string limits = between_delimiters(type, '[', ']');
+  if (const auto dash = limits.find(" - "); dash != std::string::npos)
+    limits.replace(dash, 3, " to ");
+  return limits;
+}
+
 // Arguments by what they stand for: "torc job [STORE] NAME", where CLI11 counts: "NAME(1x)".
 // Columns are characters, where it counts bytes.
 class HelpFormatter final : public CLI::Formatter {
@@ -33,6 +50,29 @@ class HelpFormatter final : public CLI::Formatter {
   }
   std::string make_subcommand(const CLI::App* command) const override {
     return row(command->get_display_name(true), command->get_description());
+  }
+  // What it takes, in the words of a page: "N (1 to 256)", "auto|lmdb|journal (auto)".
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string type = option->get_type_name();
+    std::string text;
+    if (option->get_items_expected_max() > 0) {
+      std::string choices = between_delimiters(type, '{', '}');
+      std::ranges::replace(choices, ',', '|');
+      std::string value = type.substr(0, type.find_first_of(": "));
+      if (value == "UINT" || value == "INT") value = "N";
+      if (option->get_positional() &&
+          (value == "TEXT" || value == "…" || value == option->get_name(true)))
+        value.clear();
+      if (!choices.empty()) value = choices;
+      if (!value.empty()) text += " " + value;
+      if (const std::string limits = limits_of(type); !limits.empty() && choices.empty())
+        text += " (" + limits + ")";
+      if (!option->get_default_str().empty()) text += " (" + option->get_default_str() + ")";
+      if (option->get_expected_max() == CLI::detail::expected_max_vector_size) text += " ...";
+    }
+    if (option->get_required() && !option->get_positional()) text += " (needed)";
+    for (const CLI::Option* other : option->get_needs()) text += " with " + other->get_name();
+    return text;
   }
   std::string make_option_usage(const CLI::Option* option) const override {
     const std::string type = option->get_type_name();
@@ -75,15 +115,6 @@ std::string wrong_as_count(const std::string& text) {
              : fmt::format("'{}' is no whole number above 0", text);
 }
 
-// What is between two delimiters: CLI11 describes an option as "ENGINE:{auto,lmdb,journal}" or
-// "N:UINT in [1 - 256]".
-std::string between_delimiters(const std::string& type, char opens, char closes) {
-  const std::size_t open = type.find(opens);
-  const std::size_t close = type.rfind(closes);
-  if (open == std::string::npos || close == std::string::npos || close < open) return {};
-  return type.substr(open + 1, close - open - 1);
-}
-
 std::vector<std::string> names_of(const std::set<CLI::Option*>& options) {
   std::vector<std::string> names;
   names.reserve(options.size());
@@ -104,9 +135,7 @@ FlagHelp describe(const CLI::Option& option) {
     // The brackets of "[STORE] NAME" are no limits.
     help.names.push_back(type.starts_with('[') ? type : option.get_name(true));
   } else if (help.takes_value) {
-    help.limits = between_delimiters(type, '[', ']');
-    if (const auto dash = help.limits.find(" - "); dash != std::string::npos)
-      help.limits.replace(dash, 3, " to ");
+    help.limits = limits_of(type);
     help.value = type.substr(0, type.find_first_of(": "));
     if (help.value == "UINT" || help.value == "INT") help.value = "N";
   }

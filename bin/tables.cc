@@ -53,7 +53,13 @@ void say_table(const App& app, const Table& table) {
     (void)write_raw(app.out, table.text(columns, color_of_state));
   else
     say(app.out, "{}", table.text(columns));
-  const auto left_out = columns ? table.left_out(*columns) : std::vector<std::string>();
+  auto left_out = columns ? table.left_out(*columns) : std::vector<std::string>();
+  std::vector<std::string> seen;
+  std::erase_if(left_out, [&](const std::string& title) {
+    const bool is_known = std::ranges::find(seen, title) != seen.end();
+    if (!is_known) seen.push_back(title);
+    return is_known;
+  });
   if (!left_out.empty())
     say(app.out, "too narrow for: {} (--wide)\n", fmt::format("{}", fmt::join(left_out, ", ")));
 }

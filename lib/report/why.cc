@@ -151,6 +151,8 @@ class Inquiry {
         return add("upstream", text, words_.command("retry", a.job));
       case JobState::canceled: {
         const JobId root = claim::root_of_cancellation(reader_, a.job);
+        if (claim::is_removed(reader_, root))
+          return add("upstream", text, words_.command("rm --undo", root));
         if (root == a.job) return add("upstream", text, words_.command("retry", a.job));
         return add("upstream",
                    fmt::format("{} It was canceled because of {}.", text, words_.state_of(root)),

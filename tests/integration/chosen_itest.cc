@@ -1,6 +1,8 @@
 // `torc run … NAME…`: some jobs, and what they need, alone.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -161,6 +163,19 @@ TEST_P(Chosen, are_told_by_stages_before_they_run) {
   EXPECT_FALSE(some.says("merge")) << some;
   EXPECT_FALSE(some.says("report")) << some;
   EXPECT_EQ(ran(), "align_1 call_1 ");
+}
+
+// Though a workflow file could be called so.
+TEST_P(Chosen, may_have_the_ending_of_a_workflow_file) {
+  here.write("ends.yaml",
+             "name: ends\njobs: [{name: 'to_{f}', command: 'echo {f} >> ended', "
+             "parameters: {f: [x.json, y.yaml]}}]\n");
+  std::filesystem::remove_all(here.path() / "wf.torc");
+  ASSERT_EQ(here.run({"init", "ends.yaml", "--engine", GetParam()}).exit_code, 0);
+  const Ended one = here.run({"run", "to_x.json"});
+  EXPECT_EQ(one.exit_code, 0) << one;
+  EXPECT_EQ(read_text(here.path() / "ended"), "x.json\n");
+  EXPECT_TRUE(here.run({"run", "to_z.json"}).says("there is no file 'to_z.json'"));
 }
 
 TEST_P(Chosen, need_no_input_of_the_others) {

@@ -171,7 +171,7 @@ TEST_P(Live, held_jobs_wait_until_they_are_released) {
   expect_code(here.run({"run", "wf.torc"}), 1);  // flaky fails, the rest is held
   EXPECT_EQ(state_of("slow"), "held");
   EXPECT_EQ(here.json({"status"})["jobs_by_state"]["held"], 3);
-  EXPECT_TRUE(here.run({"status"}).says("3 job(s) are held: torc release"));
+  EXPECT_TRUE(here.run({"status"}).says("3 jobs are held: torc release wf.torc --all"));
   expect_code(here.run({"retry", "wf.torc", "--failed"}), 0);
   const json released = here.json({"release", "--all"});
   EXPECT_EQ(released["changed_jobs"], 3) << released;

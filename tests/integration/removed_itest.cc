@@ -138,7 +138,7 @@ TEST_P(Removed, jobs_are_told_apart_from_those_of_the_file) {
   EXPECT_EQ(here.json({"status"})["jobs_by_state"]["completed"], 1);
   const Ended asked = here.run({"run", "wf.yaml", "old"});
   EXPECT_EQ(asked.exit_code, 2) << asked;
-  EXPECT_TRUE(asked.says("in the workflow file no more")) << asked;
+  EXPECT_TRUE(asked.says("out of the workflow")) << asked;
 }
 
 // --- torc rm ---
@@ -187,6 +187,50 @@ TEST_P(Removed, rm_leaves_nobody_waiting_for_what_is_gone) {
   EXPECT_EQ(here.run({"run", "wf.yaml"}).exit_code, 0);
   EXPECT_EQ(read_text(here.path() / "log"), "c\na\nb\n");
   expect_sound();
+}
+
+// Each of them is among those that were named, however many there are.
+TEST_P(Removed, rm_of_very_many_is_one_change) {
+  ASSERT_EQ(run_file("jobs:\n  - {name: 'a_{i}', command: echo, parameters: {i: \"1:100001\"}}\n"
+                     "  - {name: y, command: echo, depends_on: [a_100001]}\n"
+                     "  - {name: z, command: echo, depends_on: [a_1]}\n",
+                     {"a_1"})
+                .exit_code,
+            0);
+  const Ended refused = here.run({"rm", "a_*", "z"});
+  EXPECT_EQ(refused.exit_code, 2) << refused;
+  EXPECT_TRUE(refused.says("1 job is built on these: y")) << refused;
+  EXPECT_EQ(state("a_2"), "ready") << "nothing was changed";
+  const Ended done = here.run({"rm", "a_*", "y", "z"});
+  EXPECT_EQ(done.exit_code, 0) << done;
+  EXPECT_TRUE(done.says("removed 100,003 job(s)")) << done;
+  expect_sound();
+}
+
+TEST_P(Removed, undo_brings_back_what_jobs_are_built_on) {
+  ASSERT_EQ(run_file("jobs:\n  - {name: a, command: echo a >> log}\n"
+                     "  - {name: b, command: echo b >> log, depends_on: [a]}\n"
+                     "  - {name: c, command: echo c >> log}\n",
+                     {"c"})
+                .exit_code,
+            0);
+  ASSERT_EQ(here.run({"rm", "a", "--with-dependents"}).exit_code, 0);
+  const Ended back = here.run({"rm", "--undo", "b"});
+  EXPECT_TRUE(back.says("2 job(s)")) << back;
+  EXPECT_EQ(here.run({"run", "wf.torc"}).exit_code, 0);
+  EXPECT_EQ(read_text(here.path() / "log"), "c\na\nb\n");
+  expect_sound();
+}
+
+TEST_P(Removed, what_is_out_is_not_waited_for) {
+  ASSERT_EQ(run_file("jobs:\n  - {name: 'j_{i}', command: echo, parameters: {i: \"1:3\"}}\n",
+                     {"j_1", "j_3"})
+                .exit_code,
+            0);
+  ASSERT_EQ(here.run({"rm", "j_2"}).exit_code, 0);
+  const Ended all = here.run({"wait", "j_*"});
+  EXPECT_EQ(all.exit_code, 0) << all;
+  EXPECT_EQ(here.run({"wait", "j_2"}).exit_code, 2);
 }
 
 TEST_P(Removed, rm_ends_what_runs_and_keeps_what_completed) {

@@ -62,9 +62,12 @@ Help help_of(const Workplace& here, Words command) {
         section.ends_with(':') && section != "First steps:" && section != "Examples:" && !of_flags;
     if (of_commands) help.subcommands.push_back(word);
     if (section == "Options:" && word == "--json") help.json = true;
-    const std::size_t open = line.find(":{");
-    if (section == "Positionals:" && open != std::string::npos)
-      help.actions = split(line.substr(open + 2, line.find('}') - open - 2), ',');
+    std::string argument, choices;
+    std::istringstream(line) >> argument >> choices;
+    const bool are_words =
+        choices.find_first_not_of("abcdefghijklmnopqrstuvwxyz|") == std::string::npos;
+    if (section == "Positionals:" && are_words && choices.find('|') != std::string::npos)
+      help.actions = split(choices, '|');
   }
   return help;
 }

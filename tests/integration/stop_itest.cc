@@ -54,7 +54,7 @@ TEST_F(Stop, ctrl_c_lets_running_jobs_end_and_starts_no_others) {
   gate_.open_gate(1);
   const Ended ended = process->wait();
   EXPECT_EQ(ended.exit_code, 130) << ended;
-  EXPECT_TRUE(ended.says("interrupted by SIGINT\ngo on with: torc run wf.torc")) << ended;
+  EXPECT_TRUE(ended.says("interrupted by SIGINT\ngo on with: torc run wf.yaml")) << ended;
   EXPECT_EQ(state_of("b"), "completed");
   EXPECT_EQ(state_of("c"), "ready");
   EXPECT_TRUE(here_.json({"status"})["workers"].empty());

@@ -111,7 +111,7 @@ TEST(Terminal, ctrl_c_drains_and_says_how_to_go_on) {
   })) << terminal.text();
   gate.open_gate(1);
   EXPECT_TRUE(wait_until({&process, &terminal}, [&] {
-    return terminal.shows("go on with: torc run wf.torc");
+    return terminal.shows("go on with: torc run wf.yaml");
   })) << terminal.text();
   (void)process.wait();
   EXPECT_EQ(here.jobs("wf.torc").at("b")["state"], "completed");

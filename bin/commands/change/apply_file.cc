@@ -63,7 +63,8 @@ std::string past_of(const Edit& edit) {
   return text;
 }
 
-std::string line_of(const Edit& edit) {
+// `others`: what else is said of the same jobs.
+std::string line_of(const Edit& edit, const std::vector<Edit>& others) {
   switch (edit.kind) {
     case Edit::Kind::added:
       return fmt::format("+ {}{}{}", jobs_of(edit), edit.what.empty() ? "" : ": ",
@@ -82,7 +83,13 @@ std::string line_of(const Edit& edit) {
     case Edit::Kind::redefined:
     case Edit::Kind::rewired:
       return fmt::format("~ {}: {}{}", jobs_of(edit), printable(edit.what), past_of(edit));
-    case Edit::Kind::terms:
+    case Edit::Kind::terms: {
+      const bool runs_again = std::ranges::any_of(others, [&](const Edit& other) {
+        const bool is_other =
+            other.kind == Edit::Kind::redefined || other.kind == Edit::Kind::rewired;
+        return is_other && other.over > 0 && other.first == edit.first && other.last == edit.last;
+      });
+      if (runs_again) return fmt::format("~ {}: {}", jobs_of(edit), printable(edit.what));
       return fmt::format(
           "~ {}: {}; nothing runs again for it{}", jobs_of(edit), printable(edit.what),
           edit.failed == 0 ? std::string()
@@ -90,6 +97,7 @@ std::string line_of(const Edit& edit) {
                                          "--failed` tries them again",
                                          edit.failed == 1 ? "does the one"
                                                           : "do the " + show_count(edit.failed)));
+    }
     case Edit::Kind::settings:
       return fmt::format("~ {}: {}", printable(edit.entry), printable(edit.what));
   }
@@ -192,7 +200,7 @@ Result<Applied> apply_file(const App& app, store::Store& store, const workflow::
 void print_applied(const App& app, const Applied& applied, bool dry_run, bool until_the_end) {
   const auto& edits = applied.difference.edits;
   for (std::size_t i = 0; i < edits.size() && i < kShownEdits; ++i)
-    say(app.out, "{}\n", line_of(edits[i]));
+    say(app.out, "{}\n", line_of(edits[i], edits));
   if (edits.size() > kShownEdits)
     say(app.out, "  and {}; `torc apply FILE --dry-run --json` has all\n",
         plural(edits.size() - kShownEdits, "further difference"));

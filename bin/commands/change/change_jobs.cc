@@ -1,6 +1,7 @@
 #include "bin/commands/change/change_jobs.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "bin/commands/allocate/passes.h"
 #include "bin/commands/ringing.h"
@@ -41,7 +42,7 @@ Result<ChangeReport> change_jobs(const App& app, store::Store& store, const Sele
   }));
   Change done;
   while (!jobs.empty()) {
-    const auto part = take(jobs, kJobsACommit);
+    const auto part = take(jobs, kind.is_one_commit ? UINT64_MAX : kJobsACommit);
     Change change;
     const auto body = [&](store::Transaction& tx) -> Result<void> {
       TORC_ASSIGN(change, kind.apply(tx, part));

@@ -29,6 +29,7 @@ struct ChangeKind {
   std::function<Result<claim::Change>(claim::Transaction&, claim::JobRanges)> apply;
   bool lets_jobs_run = false;  // so it is told when nobody is there to run them
   bool offers_anew = false;    // ready ones may be for other workers than before
+  bool is_one_commit = false;  // what it says holds of all of them, or of none
 };
 
 // The flags that all of them have. `names`: what --help says of the jobs that are named.

@@ -120,9 +120,11 @@ void print_change(const App& app, const ChangeReport& report, std::string_view d
   const std::string left = report::show_counts(change.left);
   if (!left.empty()) say(app.out, "left alone: {}\n", left);
   if (change.removed > 0) {
-    say(app.out, "  {} of these {} in the workflow file no more; written into it again {} back\n",
+    say(app.out,
+        "  {} of these {} out of the workflow: its file has {} no more, or `torc rm` took {} out "
+        "(--undo brings back)\n",
         show_count(change.removed), change.removed == 1 ? "is" : "are",
-        change.removed == 1 ? "it comes" : "they come");
+        change.removed == 1 ? "it" : "them", change.removed == 1 ? "it" : "them");
   }
   for (std::size_t i = 0; i < report.passed_over.size() && i < kShownNames; ++i) {
     const ChangeReport::PassedOver& p = report.passed_over[i];

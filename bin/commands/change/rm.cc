@@ -85,8 +85,10 @@ Result<claim::Change> remove_jobs(const App& app, claim::Transaction& tx, claim:
   return change;
 }
 
+// And what they wait for, which would else never be there.
 Result<claim::Change> bring_back(const App& app, claim::Transaction& tx, claim::JobRanges named) {
-  TORC_ASSIGN(const auto removed, claim::removed_jobs(tx, named));
+  TORC_ASSIGN(const auto all, claim::with_upstreams(tx, {named.begin(), named.end()}));
+  TORC_ASSIGN(const auto removed, claim::removed_jobs(tx, all));
   claim::Change change = change_of(tx, removed);
   claim::Origin origin;
   origin.at = app.clock.wall_now();
@@ -98,19 +100,22 @@ Result<claim::Change> bring_back(const App& app, claim::Transaction& tx, claim::
 }
 
 Result<Exit> run(const App& app, const ChangeOptions& options, const RmOptions& rm) {
+  ChangeKind kind;
+  kind.is_one_commit = true;
   if (rm.undo) {
-    const ChangeKind kind{
-        "back in the workflow:",
-        "would be back in the workflow:",
-        {},
-        [&](claim::Transaction& tx, claim::JobRanges jobs) { return bring_back(app, tx, jobs); },
-        true};
+    kind.done = "back in the workflow:";
+    kind.would = "would be back in the workflow:";
+    kind.lets_jobs_run = true;
+    kind.apply = [&](claim::Transaction& tx, claim::JobRanges jobs) {
+      return bring_back(app, tx, jobs);
+    };
     return run_change(app, options, kind);
   }
-  const ChangeKind kind{
-      "removed", "would remove", {}, [&](claim::Transaction& tx, claim::JobRanges jobs) {
-        return remove_jobs(app, tx, jobs, rm);
-      }};
+  kind.done = "removed";
+  kind.would = "would remove";
+  kind.apply = [&](claim::Transaction& tx, claim::JobRanges jobs) {
+    return remove_jobs(app, tx, jobs, rm);
+  };
   return run_change(app, options, kind, [&](const ChangeReport& done, const Path& store) {
     if (done.change.total() == 0) return;
     say(app.out,
@@ -126,7 +131,7 @@ void add_rm(Command& c) {
   auto& o = add_change(c, "Take jobs out of the workflow: they run no more and are not counted on");
   auto& rm = c.options<RmOptions>();
   c.flag("--with-dependents", rm.with_dependents, "and everything that is built on them");
-  c.flag("--undo", rm.undo, "put jobs that were taken out back");
+  c.flag("--undo", rm.undo, "put jobs back that were taken out, and what they are built on");
   c.run([&](const App& app) { return run(app, o, rm); });
 }
 

@@ -18,6 +18,7 @@
 #include "bin/flags.h"
 #include "lib/base/quantities.h"
 #include "lib/claim/queries/queries.h"
+#include "lib/claim/transactions/reset.h"
 #include "lib/report/job_view.h"
 #include "lib/report/situation_text.h"
 
@@ -47,7 +48,7 @@ struct Look {
     std::uint64_t over = 0;
     for (const claim::JobState s : claim::all_states())
       over += claim::is_terminal(s) ? chosen->of(s) : 0;
-    return over == chosen->jobs();
+    return over == chosen->jobs() && chosen->ending == 0;
   }
 };
 
@@ -67,7 +68,10 @@ Result<ChosenJobs> jobs_named(store::Store& store, const std::vector<std::string
   if (names.empty()) return ChosenJobs();
   std::vector<claim::JobRange> jobs;
   TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-    TORC_ASSIGN(jobs, select_jobs(reader, Selection{names, "", {}, false}));
+    TORC_ASSIGN(const auto named, select_jobs(reader, Selection{names, "", {}, false}));
+    claim::Change left;
+    TORC_ASSIGN(jobs, claim::in_the_file(reader, named, left));
+    if (jobs.empty() && left.removed > 0) return all_removed();
     return {};
   }));
   return std::make_shared<const std::vector<claim::JobRange>>(std::move(jobs));

@@ -50,7 +50,6 @@ bool has_job(const App& app, const Path& directory, const std::string& name) {
 bool names_what_is_run(const App& app, const std::string& word) {
   if (workflow::is_stdin(word) || names_a_store(app, word)) return true;
   const Path path = app.directory / word;
-  if (has_workflow_ending(path)) return true;
   std::error_code error;
   const auto kind = std::filesystem::status(path, error).type();
   // Of what does not answer nobody knows that it is none.
@@ -59,7 +58,9 @@ bool names_what_is_run(const App& app, const std::string& word) {
   const bool is_there = kind != std::filesystem::file_type::not_found;
   if (is_there && kind != std::filesystem::file_type::directory) return true;
   const auto found = locate_store(app, "");
-  return !found || (is_there && !has_job(app, *found, word));
+  if (!found) return true;
+  // Else it is a name that nobody has.
+  return (is_there || has_workflow_ending(path)) && !has_job(app, *found, word);
 }
 
 Result<ChoiceOptions> with_lists(const App& app, ChoiceOptions options) {
@@ -85,16 +86,21 @@ Result<std::vector<claim::JobRange>> named_jobs(const claim::Reader& reader,
 
 }  // namespace
 
+Error all_removed() {
+  return invalid(
+      "what was named is out of the workflow: its file has it no more, or `torc rm` took "
+      "it out",
+      "write it into the file and apply that, or `torc rm --undo NAME`");
+}
+
 Result<ChosenJobs> chosen_jobs(const claim::Reader& reader, const ChoiceOptions& options) {
   if (!options.chooses()) return ChosenJobs();
   TORC_ASSIGN(const auto named, named_jobs(reader, options));
   claim::Change left;
   TORC_ASSIGN(const auto jobs, claim::in_the_file(reader, named, left));
-  if (jobs.empty() && left.removed > 0)
-    return invalid("what was named is in the workflow file no more",
-                   "write it into the file again; `torc rm --undo NAME` brings back what was taken "
-                   "out");
-  TORC_ASSIGN(auto all, claim::with_upstreams(reader, jobs));
+  if (jobs.empty() && left.removed > 0) return all_removed();
+  TORC_ASSIGN(const auto upstreams, claim::with_upstreams(reader, jobs));
+  TORC_ASSIGN(auto all, claim::in_the_file(reader, upstreams, left));
   return std::make_shared<const std::vector<claim::JobRange>>(std::move(all));
 }
 
@@ -163,6 +169,7 @@ Result<ChosenCounts> count_chosen(const claim::Reader& reader,
     ++found.counts[static_cast<std::size_t>(job.state)];
     if (job.state == JobState::canceled && job.outcome.cause == claim::EndCause::unmet)
       ++found.unmet;
+    if (job.state == JobState::canceled && job.revoked != claim::Revoked::no) ++found.ending;
     return true;
   }));
   return found;

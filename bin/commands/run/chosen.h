@@ -34,6 +34,8 @@ Result<ChoiceOptions> with_lists(const App& app, ChoiceOptions options);
 // Those that were asked for, and what they need. Errors: as select_jobs().
 Result<ChosenJobs> chosen_jobs(const claim::Reader& reader, const ChoiceOptions& options);
 Result<ChosenJobs> chosen_jobs(store::Store& store, const ChoiceOptions& options);
+// Error: all that were named are out of the workflow.
+[[nodiscard]] Error all_removed();
 // That there are jobs of all names, also those of --force. Errors: as select_jobs().
 Result<void> check_names(const claim::Reader& reader, const ChoiceOptions& options);
 
@@ -44,7 +46,8 @@ Result<bool> force_jobs(const App& app, store::Store& store, const ChoiceOptions
 
 struct ChosenCounts {
   claim::Counts counts{};
-  std::uint64_t unmet = 0;  // of the canceled: those that were not needed
+  std::uint64_t unmet = 0;   // of the canceled: those that were not needed
+  std::uint64_t ending = 0;  // of the canceled: those that their worker has not ended yet
   [[nodiscard]] std::uint64_t jobs() const;
   [[nodiscard]] std::uint64_t of(claim::JobState s) const {
     return counts[static_cast<std::size_t>(s)];

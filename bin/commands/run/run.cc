@@ -1,7 +1,9 @@
 // torc run: the laptop way. A spec is made into a store first, unless its store is there already.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -36,10 +38,13 @@
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/report/job_view.h"
+#include "lib/spec/yaml/yaml_node.h"
+#include "lib/store/disk/disk.h"
 #include "lib/worker/loop/worker.h"
 #include "lib/worker/setup/worker_setup.h"
 #include "lib/workflow/change/apply.h"
 #include "lib/workflow/context/sharing.h"
+#include "lib/workflow/context/spec_text.h"
 #include "lib/workflow/plan/make_store.h"
 
 namespace torc::cli {
@@ -230,6 +235,20 @@ bool has_to_follow_again(const worker::WorkerSummary& summary,
   return summary.end == worker::WorkerEnd::chosen_over && chosen && touch(at_work, *chosen);
 }
 
+// Who names a store, or nothing, runs what that has: what was edited since counts when the file is
+// named.
+void note_edited_file(const App& app, const store::Store& store, const Path& workdir,
+                      const std::string& file) {
+  const Path path = (workdir / file).lexically_normal();
+  if (file.empty() || !has_workflow_ending(path)) return;
+  const auto now = store::read_file(app.world.disk, path, spec::kMaxSpecBytes);
+  const auto kept = workflow::read_spec_copy(app, workflow::spec_copy_in(app, store.directory()));
+  if (!now || !kept || *now == *kept) return;
+  const std::string shown = shell_word(path.lexically_proximate(app.directory).string());
+  say(app.err, "torc: note: {0} was edited since it was applied; `torc run {0}` follows it\n",
+      shown);
+}
+
 // Of chosen jobs, when their worker has left; nothing: all were to run, or it could not go on.
 Result<std::optional<ChosenCounts>> count_at_end(const App& app,
                                                  const worker::WorkerSummary& summary,
@@ -242,6 +261,20 @@ Result<std::optional<ChosenCounts>> count_at_end(const App& app,
   TORC_ASSIGN(auto counts, count_chosen(*store, *chosen));
   if (summary.workflow.finished()) store->forget_copy();
   return std::optional(std::move(counts));
+}
+
+// Jobs that the workflow has no more, which its counters have.
+Result<claim::WorkflowState> removed_counts(store::Store& store) {
+  claim::WorkflowState all;
+  claim::WorkflowState left;
+  TORC_TRY(store.view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
+    TORC_ASSIGN(all, claim::read_workflow(reader));
+    left = all;
+    return claim::leave_out_removed(reader, left);
+  }));
+  all.jobs -= left.jobs;
+  for (std::size_t s = 0; s < claim::kJobStates; ++s) all.counts[s] -= left.counts[s];
+  return all;
 }
 
 Result<bool> is_over(store::Store& store) {
@@ -301,6 +334,8 @@ Result<Exit> run(const App& app, RunOptions options, const std::string& again) {
                                                     worker::Place::laptop, settings.run));
   setup.directory = workdir;
   setup.only = chosen;
+  if (is_store && !options.json && !options.worker.quiet)
+    note_edited_file(app, *store, workdir, settings.directory.file);
   // Not before it is known that they can run here.
   const auto forced =
       force_jobs(app, *store, options.choice, options.yes, options.json || options.worker.quiet);
@@ -315,7 +350,13 @@ Result<Exit> run(const App& app, RunOptions options, const std::string& again) {
 
   Progress progress(app, options.worker.quiet || options.json);
   worker::WorkerEvents events;
-  events.progress = [&](const claim::WorkflowState& w) { progress.update(w); };
+  TORC_ASSIGN(const auto hidden, removed_counts(*store));
+  events.progress = [&](claim::WorkflowState w) {
+    w.jobs -= std::min(w.jobs, hidden.jobs);
+    for (std::size_t s = 0; s < claim::kJobStates; ++s)
+      w.counts[s] -= std::min(w.counts[s], hidden.counts[s]);
+    progress.update(w);
+  };
   events.show_at = [&] { return progress.due(); };
   events.show = [&] { progress.draw_now(); };
   events.notice = [&](const std::string& line) { progress.print(line); };
@@ -331,6 +372,7 @@ Result<Exit> run(const App& app, RunOptions options, const std::string& again) {
     if (!options.json && !options.worker.quiet)
       say(app.out, "what was at work by the file as it was has ended\n");
     options.choice.force.clear();
+    options.yes = true;  // it was said that they run again
     return run(app, std::move(options), again);
   }
   if (!at_work.empty() && !options.json)

@@ -30,7 +30,8 @@ bool take(std::size_t& room, std::size_t wanted) {
 Error cannot_look(const Path& path, const std::string& pattern, Error error) {
   error.what = fmt::format("{}: cannot look at {}: {}", torc::quoted(pattern),
                            printable(path.string()), error.what);
-  if (error.remedy.empty()) error.remedy = "nothing is known of the files there";
+  if (error.remedy.empty())
+    error.remedy = "let it be read, or name the directories that are meant; nothing is known of it";
   return error;
 }
 
