@@ -1,6 +1,7 @@
 // Which jobs a command is about: names, a regular expression, a state, all.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,8 @@ class JobSet {
  private:
   std::vector<claim::JobRange> ranges_;
 };
+
+[[nodiscard]] std::uint64_t jobs_in(const std::vector<claim::JobRange>& ranges);
 
 struct Selection {
   std::vector<std::string> names;

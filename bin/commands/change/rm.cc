@@ -25,12 +25,6 @@ struct RmOptions {
   bool undo = false;
 };
 
-std::uint64_t jobs_in(const std::vector<claim::JobRange>& ranges) {
-  std::uint64_t jobs = 0;
-  for (const claim::JobRange& range : ranges) jobs += range.count;
-  return jobs;
-}
-
 // What waits for jobs that are gone would wait for ever.
 Result<void> refuse_dependents(const claim::Reader& reader,
                                const std::vector<claim::JobRange>& jobs,
@@ -64,6 +58,13 @@ claim::Change change_of(claim::Transaction& tx, const std::vector<claim::JobRang
   return change;
 }
 
+Result<claim::Reshaped> reshape(const App& app, claim::Transaction& tx, claim::Reshape what) {
+  claim::Origin origin;
+  origin.at = app.clock.wall_now();
+  origin.by = workflow::who_asks(app);
+  return claim::reshape(tx, std::move(what), workflow::part_of_template, std::move(origin));
+}
+
 Result<claim::Change> remove_jobs(const App& app, claim::Transaction& tx, claim::JobRanges named,
                                   const RmOptions& options) {
   claim::Change left;
@@ -73,13 +74,9 @@ Result<claim::Change> remove_jobs(const App& app, claim::Transaction& tx, claim:
   TORC_ASSIGN(const auto all, claim::in_the_file(tx, downstream, others));
   if (!options.with_dependents) TORC_TRY(refuse_dependents(tx, jobs, all));
   claim::Change change = change_of(tx, all);
-  claim::Origin origin;
-  origin.at = app.clock.wall_now();
-  origin.by = workflow::who_asks(app);
   claim::Reshape what;
   what.removed = all;
-  TORC_ASSIGN(const auto done,
-              claim::reshape(tx, std::move(what), workflow::part_of_template, std::move(origin)));
+  TORC_ASSIGN(const auto done, reshape(app, tx, std::move(what)));
   change.ending = done.removed.ending;
   change.add(left);
   return change;
@@ -90,12 +87,9 @@ Result<claim::Change> bring_back(const App& app, claim::Transaction& tx, claim::
   TORC_ASSIGN(const auto all, claim::with_upstreams(tx, {named.begin(), named.end()}));
   TORC_ASSIGN(const auto removed, claim::removed_jobs(tx, all));
   claim::Change change = change_of(tx, removed);
-  claim::Origin origin;
-  origin.at = app.clock.wall_now();
-  origin.by = workflow::who_asks(app);
   claim::Reshape what;
   what.returned = removed;
-  TORC_TRY(claim::reshape(tx, std::move(what), workflow::part_of_template, std::move(origin)));
+  TORC_TRY(reshape(app, tx, std::move(what)));
   return change;
 }
 

@@ -22,12 +22,6 @@ struct QuestionOptions {
 // More are a list, which other commands give.
 constexpr std::uint64_t kMostAnswers = 20;
 
-std::uint64_t jobs_in(const std::vector<claim::JobRange>& ranges) {
-  std::uint64_t jobs = 0;
-  for (const claim::JobRange& range : ranges) jobs += range.count;
-  return jobs;
-}
-
 Result<Exit> run_question(const App& app, const QuestionOptions& options, AnswerQuestion answer,
                           LookAround around) {
   TORC_ASSIGN(const StoreAndNames where, locate_store_and_names(app, options.words));

@@ -148,16 +148,6 @@ Result<bool> force_jobs(const App& app, store::Store& store, const ChoiceOptions
   return true;
 }
 
-bool touch(const std::vector<claim::JobRange>& a, const std::vector<claim::JobRange>& b) {
-  for (auto x = a.begin(), y = b.begin(); x != a.end() && y != b.end();) {
-    const std::uint64_t x_end = raw(x->first) + x->count;
-    const std::uint64_t y_end = raw(y->first) + y->count;
-    if (std::max(raw(x->first), raw(y->first)) < std::min(x_end, y_end)) return true;
-    (x_end < y_end ? x : y)++;
-  }
-  return false;
-}
-
 std::uint64_t ChosenCounts::jobs() const {
   return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
 }

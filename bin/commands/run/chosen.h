@@ -56,10 +56,6 @@ struct ChosenCounts {
     return of(claim::JobState::completed) + unmet == jobs();
   }
 };
-// Whether they have a job in common; both ascend.
-[[nodiscard]] bool touch(const std::vector<claim::JobRange>& a,
-                         const std::vector<claim::JobRange>& b);
-
 // As that of a workflow of these jobs.
 [[nodiscard]] Exit exit_of(const ChosenCounts& counts);
 Result<ChosenCounts> count_chosen(const claim::Reader& reader,

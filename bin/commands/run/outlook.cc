@@ -9,6 +9,7 @@
 #include "bin/tables.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
+#include "lib/claim/queries/chosen_jobs.h"
 #include "lib/claim/queries/job_scan.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/tables/state.h"
@@ -39,24 +40,10 @@ Result<std::vector<JobRange>> behind_failures(const claim::Reader& reader) {
   return claim::with_downstream(reader, jobs);
 }
 
-// Both ascend.
-std::vector<JobRange> common(const std::vector<JobRange>& a, const std::vector<JobRange>& b) {
-  std::vector<JobRange> both;
-  for (auto x = a.begin(), y = b.begin(); x != a.end() && y != b.end();) {
-    const std::uint64_t first = std::max(raw(x->first), raw(y->first));
-    const std::uint64_t x_end = raw(x->first) + x->count;
-    const std::uint64_t y_end = raw(y->first) + y->count;
-    const std::uint64_t end = std::min(x_end, y_end);
-    if (first < end) both.push_back({JobId{first}, end - first});
-    (x_end < y_end ? x : y)++;
-  }
-  return both;
-}
-
 Result<std::vector<Outlook::Stage>> read_stages(const claim::Reader& reader,
                                                 const ChosenJobs& chosen) {
   TORC_ASSIGN(auto behind, behind_failures(reader));
-  if (chosen) behind = common(behind, *chosen);
+  if (chosen) behind = claim::without(behind, claim::without(behind, *chosen));
   TORC_ASSIGN(const auto all, report::read_stages(reader, chosen.get()));
   TORC_ASSIGN(const auto unreachable, report::read_stages(reader, &behind));
   std::vector<Outlook::Stage> stages;

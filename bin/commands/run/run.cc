@@ -27,6 +27,7 @@
 #include "bin/commands/run/run_summary.h"
 #include "bin/commands/run/unrunnable.h"
 #include "bin/commands/run/working.h"
+#include "bin/commands/selection.h"
 #include "bin/commands/spec_report.h"
 #include "bin/commands/workdir.h"
 #include "bin/flags.h"
@@ -36,6 +37,7 @@
 #include "lib/base/dead_mount.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
+#include "lib/claim/queries/chosen_jobs.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/report/job_view.h"
 #include "lib/spec/yaml/yaml_node.h"
@@ -232,7 +234,8 @@ bool has_to_follow_again(const worker::WorkerSummary& summary,
                          const std::vector<claim::JobRange>& at_work, const ChosenJobs& chosen) {
   if (at_work.empty() || was_interrupted(summary)) return false;
   if (summary.end == worker::WorkerEnd::workflow_finished) return true;
-  return summary.end == worker::WorkerEnd::chosen_over && chosen && touch(at_work, *chosen);
+  return summary.end == worker::WorkerEnd::chosen_over && chosen &&
+         jobs_in(claim::without(at_work, *chosen)) < jobs_in(at_work);
 }
 
 // Who names a store, or nothing, runs what that has: what was edited since counts when the file is
