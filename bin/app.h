@@ -38,6 +38,8 @@ struct App : workflow::Context {
   std::function<int()> rows = {};     // the same, 0: not known; empty: never known
   bool wide = false;                  // --wide: no table is shortened
   Color color = Color::automatic;
+  std::string words = {};  // the command as it was typed
+  WallTime asked_at = {};  // when it began
 };
 
 // Bytes as they are: what jobs wrote, and the line of progress that draws itself anew.

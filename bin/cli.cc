@@ -82,6 +82,7 @@ constexpr Entry kCommands[] = {
     {"redo", add_redo, "Change what is to run"},
     {"reset", add_reset, "Change what is to run"},
     {"reinit", add_reinit, "Change what is to run"},
+    {"undo", add_undo, "Change what is to run"},
     {"hold", add_hold, "Change what is to run"},
     {"release", add_release, "Change what is to run"},
     {"set", add_set, "Change what is to run"},

@@ -85,6 +85,16 @@ void fill_closed_streams() {
   }
 }
 
+// The command as it was typed, for those who ask later who changed what.
+std::string words_of(int argc, char** argv) {
+  constexpr std::size_t kMostBytes = 300;
+  std::string words = "torc";
+  for (int i = 1; i < argc && words.size() <= kMostBytes; ++i)
+    words += " " + torc::shell_word(argv[i]);
+  if (words.size() > kMostBytes) words = words.substr(0, kMostBytes) + "…";
+  return words;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -124,7 +134,11 @@ int main(int argc, char** argv) {
       columns_of(STDOUT_FILENO),
       can_redraw(STDERR_FILENO),
       columns_now,
-      rows_now};
+      rows_now,
+      false,
+      torc::cli::Color::automatic,
+      words_of(argc, argv),
+      clock.wall_now()};
   torc::cli::Exit exit = torc::cli::Exit::ok;
   try {
     exit = torc::cli::run_command_line(app, argc, argv);

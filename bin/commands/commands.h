@@ -54,6 +54,7 @@ void add_status(Command& c);
 void add_submit(Command& c);
 void add_supervise(Command& c);
 void add_trust(Command& c);
+void add_undo(Command& c);
 void add_verify(Command& c);
 void add_wait(Command& c);
 void add_why(Command& c);

@@ -17,8 +17,8 @@
 #include "lib/claim/queries/why.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/tables/origin.h"
-#include "lib/claim/tables/past_attempts.h"
 #include "lib/report/job_view.h"
+#include "lib/report/past_attempts.h"
 #include "lib/report/quota_view.h"
 #include "lib/worker/text/outcome_text.h"
 
@@ -130,34 +130,6 @@ ordered_json alternatives_json(const claim::JobClass& c, const spec::RenderedJob
   return all;
 }
 
-// "2 on node1: exit code 3 after 1m", the newest first; of more than a few the rest in a sentence.
-std::vector<std::string> lines_of_past_attempts(const JobInStore& in, const std::string& store,
-                                                const std::string& word) {
-  constexpr std::size_t kMostShown = 5;
-  std::vector<claim::Job> past;
-  const auto keep = [&](JobId, const claim::Job& attempt) {
-    if (attempt.attempt < in.job.attempt) past.push_back(attempt);
-    return true;
-  };
-  std::vector<std::string> lines;
-  if (!claim::scan_past_attempts(in.reader, in.id, keep)) return lines;  // verify tells
-  std::ranges::reverse(past);
-  for (const claim::Job& one : past) {
-    if (lines.size() == kMostShown) break;
-    const auto worker = claim::read_worker(in.reader, one.worker);
-    const claim::Outcome& o = one.outcome;
-    const bool ran = o.started_at.count() != 0 && o.ended_at > o.started_at;
-    lines.push_back(fmt::format("{} on {}: {}{}", one.attempt, worker ? worker->info.host : "?",
-                                worker::show_end(in.reader, in.book, in.id, o),
-                                ran ? " after " + show_duration(o.ended_at - o.started_at) : ""));
-  }
-  if (past.size() > kMostShown) {
-    lines.push_back(fmt::format("and {} more: torc results {} {} --all-attempts",
-                                past.size() - kMostShown, store, word));
-  }
-  return lines;
-}
-
 }  // namespace
 
 spec::RenderedJob JobInStore::rendered() const {
@@ -222,9 +194,13 @@ std::string to_text(const JobInStore& in, const std::string& store) {
          fmt::format("{}: {}", show_time(o.ended_at), worker::show_end(reader, book, id, o)));
     out += use_text(o);
   }
+  if (const auto other = other_command_of_newest(in)) line("it ran", printable_lines(*other, 13));
+  if (const auto then = change_after_newest(in))
+    line("then", fmt::format("{}: {} ({})", show_time(then->at), printable(then->words),
+                             printable(then->by)));
   const std::string word = workflow::job_word(rendered.name, id);
   std::string_view title = "before";
-  for (const std::string& past : lines_of_past_attempts(in, store, word))
+  for (const std::string& past : past_attempt_lines(in, store, word))
     line(std::exchange(title, ""), past);
   if (const auto origin = origin_of(reader, id)) {
     const std::string parent =
@@ -263,6 +239,10 @@ ordered_json to_json(const JobInStore& in) {
   out["priority"] = rank.priority;
   add_needs(out, c.need_of(job.alternative));
   out["one_of"] = alternatives_json(c, in.rendered());
+  const auto other = other_command_of_newest(in);
+  out["command_of_attempt"] =
+      json_if(job.claim != 0, other ? *other : in.rendered().command_by(job.alternative));
+  out["past_attempts"] = past_attempts_json(in);
   const auto learned = claim::learned_time(reader, c, job.alternative);
   out["learned_runtime_seconds"] =
       json_if(learned.has_value(), learned.value_or(std::chrono::seconds(0)).count());

@@ -47,6 +47,8 @@ constexpr Kind kKinds[] = {
     {Table::action, "actions"},
     {Table::barrier, "dependencies of members"},
     {Table::due_action, "the list of due actions"},
+    {Table::change, "what people changed, and what was there before"},
+    {Table::past_template, "templates of jobs as they were before"},
     {Table::edition, "the edition of recipes"},
     {Table::retired, "results that may count again"},
     {Table::removed, "the list of jobs that the workflow file has no more"},

@@ -131,7 +131,9 @@ TEST_P(Adding, two_that_add_the_same_at_once_add_it_once) {
 TEST_P(Adding, it_is_told_who_added_a_job) {
   ASSERT_EQ(here.run({"add", "more.yaml"}).exit_code, 0);
   json events = here.json({"history", "--job", "more_2"})["events"];
-  ASSERT_EQ(events.size(), 1U);
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_EQ(events[1]["event"], "changed");
+  EXPECT_EQ(events[1]["change"]["command_line"], "torc add more.yaml");
   EXPECT_EQ(events[0]["event"], "added");
   EXPECT_EQ(events[0]["job"], "merge") << "the first of those that were added with it";
   EXPECT_EQ(events[0]["addition"]["added_jobs"], 4);

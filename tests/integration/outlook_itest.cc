@@ -241,6 +241,40 @@ jobs: [{name: a, command: "cat in > out; echo a >> log", input_files: [in], outp
   EXPECT_EQ(ran(), 2U);
 }
 
+TEST_P(Outlook, of_a_first_run_is_told_and_names_are_looked_up_before_there_is_a_store) {
+  write_file(3, "  - {name: b, command: echo b >> log, depends_on: [a_1]}\n");
+  for (const Words& words :
+       {Words{"nobody"}, Words{"--until", "nobody"}, Words{"--force", "nobody"}}) {
+    const Ended refused = run_file(words);
+    EXPECT_EQ(refused.exit_code, 2) << refused;
+    EXPECT_TRUE(refused.says("nobody")) << refused;
+    EXPECT_FALSE(fs::exists(here.path() / "wf.torc"));
+  }
+  const Ended all = run_file({"-n"});
+  EXPECT_EQ(all.exit_code, 0) << all;
+  EXPECT_TRUE(all.says("4 jobs would run: 3 ready, 1 that waits for others")) << all;
+  const Ended some = run_file({"-n", "b"});
+  EXPECT_TRUE(some.says("2 jobs would run: 1 ready, 1 that waits for others")) << some;
+  EXPECT_FALSE(fs::exists(here.path() / "wf.torc"));
+  EXPECT_EQ(run_file({"b"}).exit_code, 0);
+  EXPECT_EQ(ran(), 2U);
+}
+
+TEST_P(Outlook, whether_a_failure_cancels_others_makes_no_result_count_no_more) {
+  const auto file = [&](const std::string& cancels) {
+    write_file(2, "  - {name: b, command: echo b >> log, depends_on: [a_1]" + cancels + "}\n");
+  };
+  file("");
+  ASSERT_EQ(run_file().exit_code, 0);
+  file(", cancel_on_blocking_job_failure: true");
+  const Ended told = run_file();
+  EXPECT_EQ(told.exit_code, 0) << told;
+  EXPECT_TRUE(told.says("cancel_on_blocking_job_failure; nothing runs again for it")) << told;
+  EXPECT_EQ(ran(), 3U);
+  EXPECT_TRUE(run_file().says("nothing to do"));
+  EXPECT_EQ(here.run({"verify"}).exit_code, 0);
+}
+
 TEST(OutlookWithoutAStore, a_file_without_a_store_says_what_makes_one) {
   const Workplace here;
   here.write("wf.yaml", "name: wf\njobs: [{name: a, command: echo}]\n");

@@ -453,6 +453,10 @@ jobs:
   take("why", {"why", "small.torc", "follower"});
   take("cancel", {"cancel", "small.torc", "--state", "pending_failed"});
   take("rm", {"rm", "small.torc", "follower", "--dry-run"});
+  take("set", {"set", "small.torc", "--keep-attempts", "9"});
+  take("status-at", {"status", "small.torc", "--at", "0s"});
+  EXPECT_GE(take("undo-list", {"undo", "small.torc", "--list"})["kept_changes"].size(), 2U);
+  take("undo", {"undo", "small.torc"});
   take("actions", {"actions", "small.torc"});
   take("data-list", {"data", "list", "small.torc"});
   take("history", {"history", "small.torc"});

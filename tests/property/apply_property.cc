@@ -15,8 +15,10 @@
 #include <utility>
 #include <vector>
 
+#include "lib/claim/tables/change_record.h"
 #include "lib/claim/testing/test_workflow.h"
 #include "lib/claim/transactions/live.h"
+#include "lib/claim/transactions/undo.h"
 #include "lib/spec/load/load.h"
 #include "lib/workflow/change/difference.h"
 #include "lib/workflow/plan/workflow_plan.h"
@@ -203,23 +205,11 @@ class Life {
   explicit Life(const File& file)
       : jobs_(jobs_of(file)), store_(made_of(file).plan), worker_(store_.join()) {}
 
-  // Takes some jobs, and ends some of those that it has.
+  // Takes some jobs, and ends some of those that it has. What was changed before may be taken back
+  // or not, but never half.
   void go_on(bool to_the_end) {
-    claim_some(to_the_end ? 64 : 1 + below(4));
-    auto held = std::exchange(live_, {});
-    for (auto& [name, live] : held) {
-      if (!to_the_end && one_in(3)) {
-        if (one_in(2)) store_.start(worker_, live.token);
-        live_.emplace(name, live);
-        continue;
-      }
-      const bool completes = to_the_end || !one_in(5);
-      RC_ASSERT(
-          store_.finish(worker_, live.token, completes ? JobState::completed : JobState::failed)
-              .ok());
-      live.run.completed = completes;
-      runs_[name] = live.run;
-    }
+    make_progress(to_the_end);
+    if (one_in(3)) try_to_undo({});
   }
 
   void apply(const File& file) {
@@ -233,8 +223,16 @@ class Life {
     claim::Reshape reshape = found->reshape;
     reshape.definition_of = definitions_in(store_.tx, found->env);
     for (const JobId id : found->retired) reshape.taken_back.push_back({id, 1});
-    const auto done = claim::reshape(store_.tx, std::move(reshape), part_of_template, origin);
+    const auto before = entries();
+    const std::uint64_t newest = claim::newest_change(store_.tx);
+    claim::NotedTransaction noted(store_.tx);
+    const auto done = claim::reshape(noted, std::move(reshape), part_of_template, origin);
     if (!done) RC_FAIL(done.error().text());
+    claim::keep_change(store_.tx, noted,
+                       {claim::kNoon, claim::kNoon, "she@here", "torc apply", "", ""});
+    const bool is_kept = claim::newest_change(store_.tx) > newest;
+    RC_ASSERT(is_kept == (entries() != before));
+    if (is_kept && one_in(3)) try_to_undo(before);
     if (const auto sound = claim::verify_state(store_.tx); !sound) RC_FAIL(sound.error().text());
     jobs_ = jobs_of(file);
     end_what_was_revoked();
@@ -261,6 +259,56 @@ class Life {
   }
 
  private:
+  using Entries = std::map<std::string, std::string>;
+
+  // All but what is kept of changes, and the edition, which only grows.
+  Entries entries() const {
+    Entries out;
+    for (const auto& [key, value] : store_.tx.entries) {
+      if (!claim::is_in(claim::Table::change, key) && !claim::is_in(claim::Table::edition, key))
+        out.emplace(key, value);
+    }
+    return out;
+  }
+
+  void make_progress(bool to_the_end) {
+    claim_some(to_the_end ? 64 : 1 + below(4));
+    auto held = std::exchange(live_, {});
+    for (auto& [name, live] : held) {
+      if (!to_the_end && one_in(3)) {
+        if (one_in(2)) store_.start(worker_, live.token);
+        live_.emplace(name, live);
+        continue;
+      }
+      const bool completes = to_the_end || !one_in(5);
+      RC_ASSERT(
+          store_.finish(worker_, live.token, completes ? JobState::completed : JobState::failed)
+              .ok());
+      live.run.completed = completes;
+      runs_[name] = live.run;
+    }
+  }
+
+  // The store is as it was before the newest change; then that is there again.
+  void try_to_undo(const Entries& before) {
+    const auto now = store_.tx.entries;
+    const std::uint64_t number = claim::newest_change(store_.tx);
+    if (const auto kept = claim::read_change(store_.tx, number);
+        number == 0 || !kept || !*kept || (*kept)->undone_at != WallTime{})
+      return;
+    const auto undone = claim::undo_change(store_.tx, number, claim::kNoon, "she@here");
+    RC_ASSERT(undone.ok());
+    if (undone->answer == claim::Undone::Answer::done) {
+      // Of what has gone on since, verify_state() finds what is not among what was written.
+      if (const auto sound = claim::verify_state(store_.tx); !before.empty() && !sound)
+        RC_FAIL(sound.error().text());
+      if (!before.empty()) RC_ASSERT(entries() == before);
+    } else {
+      RC_ASSERT(before.empty());  // right after it nothing stands against it
+    }
+    store_.tx.entries = now;
+  }
+
   struct Live {
     claim::ClaimToken token;
     Run run;

@@ -167,11 +167,13 @@ Result<void> refuse_other_file(const App& app, store::Store& store,
 
 Result<Applied> apply_file(const App& app, store::Store& store, const workflow::LoadedSpec& loaded,
                            const workflow::ApplyTerms& terms, bool dry_run) {
-  TORC_ASSIGN(Applied applied,
-              workflow::apply(app, store, loaded, terms, ringing_change(app, store, dry_run)));
-  if (dry_run) return applied;
   const Path copy = store.directory() / workflow::spec_copy_name(loaded.file);
   const auto kept = store::read_file(app.world.disk, copy);
+  Keeping keeping;
+  if (kept && *kept != loaded.kept_text()) keeping = {true, loaded.file, *kept};
+  TORC_ASSIGN(Applied applied, workflow::apply(app, store, loaded, terms,
+                                               ringing_change(app, store, dry_run, keeping)));
+  if (dry_run) return applied;
   // Before the copy is another one: by it is told what a person has edited.
   const auto renewed = workflow::renew_scripts(app, store.directory(), loaded);
   if (!renewed) {

@@ -1,5 +1,9 @@
 // torc set: jobs get other needs, another label or priority; limits of the workflow are other ones.
+#include <cstdint>
+#include <optional>
+
 #include "bin/commands/change/change_jobs.h"
+#include "bin/commands/change/set_kept_attempts.h"
 #include "bin/commands/change/set_limits.h"
 #include "bin/commands/change/set_workdir.h"
 #include "bin/commands/workdir.h"
@@ -76,10 +80,18 @@ void add_set(Command& c) {
            "entry, a name); may be repeated")
           .value("NAME=N")
           .one_at_a_time();
+  auto& kept = c.options<std::optional<std::uint32_t>>();
+  const Flag keep = c.option("--keep-attempts", kept,
+                             "instead of jobs: how many attempts of each job before its newest are "
+                             "kept (50)")
+                        .value("N")
+                        .excludes(limit);
   auto& workdir = c.options<std::string>();
   add_workdir(c, workdir, "instead of jobs: where the jobs of the workflow run from now on")
-      .excludes(limit);
+      .excludes(limit)
+      .excludes(keep);
   c.run([&](const App& app) {
+    if (kept) return set_kept_attempts(app, o, *kept);
     if (!workdir.empty()) return set_workdir(app, o, workdir);
     return limits.empty() ? run_set(app, o) : set_limits(app, o, limits);
   });

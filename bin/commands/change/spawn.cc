@@ -308,7 +308,7 @@ Result<Exit> run(const App& app, const SpawnOptions& options) {
         made = t.text;
         return terms;
       },
-      ringing_change(app, *store, options.dry_run));
+      ringing_change(app, *store, options.dry_run, Keeping{.is_kept = false}));
   if (!added) {
     const Exit exit = report(app, added.error());
     return spawn.limit_reached() ? Exit::failed : exit;

@@ -221,7 +221,7 @@ Result<void> retry_failed(const App& app, store::Store& store) {
       TORC_TRY(claim::retry_jobs(tx, part));
       return {};
     };
-    TORC_TRY(change_and_ring(app, store, false, retry));
+    TORC_TRY(change_and_ring(app, store, false, retry, {}, Keeping{.is_kept = false}));
   }
   return {};
 }

@@ -127,7 +127,8 @@ class Results {
   std::optional<std::vector<claim::JobRange>> jobs_;  // those named; nothing: all
   std::vector<JobState> states_;                      // empty: any
   report::AccountedAttempts accounted_;
-  std::uint64_t cut_ = 0;  // jobs with earlier attempts than are kept
+  std::uint64_t cut_ = 0;   // jobs with earlier attempts than are kept
+  std::uint32_t kept_ = 0;  // of each job before its newest
   workflow::RecipeBook book_;
   std::map<claim::WorkerEpoch, Place> places_;
   Table page_{{}};
@@ -178,7 +179,7 @@ Result<void> Results::visit(const claim::Reader& reader,
                 true});
         return true;
       });
-      if (first > 1 && job.attempt > claim::kKeptAttempts) ++cut_;
+      if (first > 1) ++cut_;
     }
     if (is_newest_told)
       tell({id, job.attempt, job.state, job.worker, job.outcome, job.alternative});
@@ -301,10 +302,11 @@ void Results::end() {
 void Results::say_what_is_left_out() const {
   if (cut_ == 0) return;
   say(app_.err, "torc: of {} job(s) only the newest {} earlier attempts are kept\n",
-      show_count(cut_), claim::kKeptAttempts);
+      show_count(cut_), kept_);
 }
 
 Result<void> Results::show(const claim::Reader& reader) {
+  kept_ = claim::kept_attempts(reader);
   has_alternatives_ = false;
   TORC_TRY(claim::scan_classes(reader, [&](const claim::JobClass& c) {
     has_alternatives_ = !c.others.empty();

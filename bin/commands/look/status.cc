@@ -8,6 +8,7 @@
 #include "bin/commands/allocate/passes.h"
 #include "bin/commands/commands.h"
 #include "bin/commands/look/screen.h"
+#include "bin/commands/look/status_at.h"
 #include "bin/commands/look/status_picture.h"
 #include "bin/commands/run/working.h"
 #include "bin/flags.h"
@@ -25,6 +26,7 @@ struct StatusOptions {
   bool stages = false;     // how far each is
   bool exit_code = false;  // the exit code tells how the workflow is
   bool watch = false;
+  std::string at;  // an earlier time, or a commit; empty: now
   std::chrono::seconds every{2};
 };
 
@@ -83,6 +85,7 @@ Result<Exit> run(const App& app, const StatusOptions& options) {
     return Error{ErrorKind::invalid, "--every 0 would look again without a pause",
                  "give it a second at least"};
   TORC_ASSIGN(auto store, open_store(app, options.store));
+  if (!options.at.empty()) return status_at(app, *store, options.at, options.json);
   if (options.submit) {
     TORC_ASSIGN(const auto pass, pass_here(app, *store, allocate::Turn::now));
     if (!options.json) print_pass(app, pass);
@@ -114,6 +117,11 @@ void add_status(Command& c) {
       .value("TIME")
       .needs(watch);
   c.flag("--json", o.json, "machine-readable output").excludes(watch);
+  c.option("--at", o.at,
+           "how far it was at an earlier time: 2h ago, at '2026-05-01 12:00', or when commit N was "
+           "made")
+      .value("TIME|N")
+      .excludes(watch);
   c.shows_tables();
   c.run([&o](const App& app) { return run(app, o); });
 }

@@ -13,8 +13,10 @@
 #include "lib/claim/queries/job_scan.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/tables/state.h"
+#include "lib/claim/transactions/plan_writing.h"
 #include "lib/claim/transactions/reset.h"
 #include "lib/report/job_view.h"
+#include "lib/store/engine/memory_state.h"
 
 namespace torc::cli {
 namespace {
@@ -124,6 +126,12 @@ Result<Outlook> outlook_after(const App& app, store::Transaction& tx,
   }
   TORC_ASSIGN(outlook.stages, read_stages(tx, chosen));
   return outlook;
+}
+
+Result<void> look_before_store(const workflow::LoadedSpec& loaded, const store::Store::Body& body) {
+  store::MemoryState tx;
+  TORC_TRY(claim::write_plan(tx, workflow::make_plan(loaded, {})));
+  return body(tx);
 }
 
 void print(const App& app, const Outlook& o, const std::string& shown) {

@@ -11,6 +11,7 @@
 #include "lib/claim/rules/workflow_state.h"
 #include "lib/report/stages.h"
 #include "lib/store/engine/store.h"
+#include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::cli {
 
@@ -37,6 +38,10 @@ struct Outlook {
 // As it is after all that `tx`, which is to be given up, has changed, and after what --force
 // resets, which this does. Errors: as select_jobs() and reset_jobs().
 Result<Outlook> outlook_after(const App& app, store::Transaction& tx, const ChoiceOptions& options);
+
+// What `body` sees of a workflow file that has no store yet: one as it would be. Nothing is
+// written.
+Result<void> look_before_store(const workflow::LoadedSpec& loaded, const store::Store::Body& body);
 
 // `shown`: the store, as commands take it.
 void print(const App& app, const Outlook& outlook, const std::string& shown);

@@ -179,12 +179,19 @@ Result<void> refuse_second_store(const App& app, const workflow::LoadedSpec& loa
                            shell_word(beside.string()))};
 }
 
-// Of a workflow that has no store yet.
-void say_what_would_run(const App& app, const RunOptions& options,
-                        const workflow::LoadedSpec& loaded) {
-  say(app.out, "{} has no store yet: {} {} job(s) would run\n", loaded.file,
-      options.choice.chooses() ? "what was asked for, and what it needs, of" : "all",
-      show_count(loaded.expansion->jobs));
+// Of a workflow that has no store yet: whether there are the jobs that were named, and with `-n`
+// what would run.
+Result<void> look_at_first_run(const App& app, const RunOptions& options,
+                               const workflow::LoadedSpec& loaded) {
+  const ChoiceOptions& choice = options.choice;
+  if (!options.dry_run && !choice.chooses() && choice.force.empty()) return {};
+  return look_before_store(loaded, [&](store::Transaction& tx) -> Result<void> {
+    if (!options.dry_run) return check_names(tx, choice);
+    TORC_ASSIGN(const Outlook outlook, outlook_after(app, tx, choice));
+    say(app.out, "{} has no store yet: `torc run` makes one\n", loaded.file);
+    print(app, outlook, "");
+    return {};
+  });
 }
 
 struct Opened {
@@ -202,10 +209,8 @@ Result<Opened> store_of_spec(const App& app, const RunOptions& options,
   if (!std::filesystem::exists(std::filesystem::symlink_status(directory, error))) {
     TORC_ASSIGN(const store::Engine engine, workflow::parse_engine(options.engine));
     if (options.store.empty()) TORC_TRY(refuse_second_store(app, loaded, directory));
-    if (options.dry_run) {
-      say_what_would_run(app, options, loaded);
-      return Opened{};
-    }
+    TORC_TRY(look_at_first_run(app, options, loaded));
+    if (options.dry_run) return Opened{};
     workflow::StoreWishes wishes;
     wishes.workdir = workdir;
     auto made =

@@ -2,9 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
-#include <ctime>
 #include <deque>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "bin/commands/commands.h"
+#include "bin/commands/look/moment.h"
 #include "bin/commands/selection.h"
 #include "bin/flags.h"
 #include "bin/tables.h"
@@ -21,6 +20,7 @@
 #include "lib/base/text/quote.h"
 #include "lib/base/text/table.h"
 #include "lib/claim/audit/history.h"
+#include "lib/claim/queries/chosen_jobs.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/tables/past_attempts.h"
 #include "lib/claim/tables/tables.h"
@@ -49,23 +49,6 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t kEventsPage = 1000;
 
-// "2h", or a local time such as "2026-05-01 12:00".
-Result<WallTime> parse_since(const std::string& text, WallTime now) {
-  if (const auto duration = parse_duration(text); duration && text.find('-') == std::string::npos)
-    return now - *duration;
-  for (const char* format :
-       {"%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y-%m-%d"}) {
-    std::tm parts{};
-    parts.tm_isdst = -1;
-    const char* end = strptime(text.c_str(), format, &parts);
-    if (end == nullptr || *end != '\0') continue;
-    return WallTime(std::chrono::seconds(std::mktime(&parts)));
-  }
-  return Error{ErrorKind::invalid,
-               fmt::format("--since '{}' is neither a duration nor a time", text),
-               "write it like 2h, 30m, '2026-05-01 12:00' or 2026-05-01"};
-}
-
 // Of an attempt that was lost with its worker: it is told when that was found.
 bool is_loss(const Event& event) {
   return (event.kind == EventKind::finished || event.kind == EventKind::requeued) &&
@@ -84,7 +67,7 @@ class History {
   void show(const claim::Reader& reader);
   void show_table(const claim::Reader& reader, const std::vector<const Event*>& events);
   void show_json(const claim::Reader& reader, const std::vector<const Event*>& events);
-  void show_extent() const;
+  void show_extent(const claim::Reader& reader) const;
   void show_now() const;
   [[nodiscard]] bool wanted(const Event& event, WallTime at) const;
   [[nodiscard]] std::vector<const Event*> newest() const;
@@ -109,6 +92,8 @@ class History {
 
 bool History::wanted(const Event& event, WallTime at) const {
   const auto is_about = [&event](JobId job) {
+    if (event.kind == EventKind::changed || event.kind == EventKind::undone)
+      return claim::has_job(event.jobs, raw(job));
     return event.kind == EventKind::added ? raw(job) - raw(event.job) < event.count
                                           : job == event.job;
   };
@@ -140,7 +125,7 @@ Result<void> History::prepare() {
   if (auto found = report::look_around(app_, *store_, report::AskSlurm::yes))
     situation_ = *std::move(found);
   if (!options_.since.empty()) {
-    TORC_ASSIGN(since_, parse_since(options_.since, app_.clock.wall_now()));
+    TORC_ASSIGN(since_, parse_moment("--since", options_.since, app_.clock.wall_now()));
   }
   if (names.empty()) return {};
   return store_->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
@@ -165,6 +150,9 @@ Result<void> History::collect() {
       historian.rest(e.key, e.value);
       return true;
     };
+    const auto tell_changes = [&](const store::Entry& e) {
+      return claim::is_in(claim::Table::change, e.key) && tell(e);
+    };
     const auto tell_additions = [&](const store::Entry& e) {
       return claim::is_in(claim::Table::addition, e.key) && tell(e);
     };
@@ -176,6 +164,7 @@ Result<void> History::collect() {
     reader.scan_prefix(claim::Key(claim::Table::action_run), tell);
     reader.scan_prefix(claim::Key(claim::Table::gang), tell);
     reader.scan(claim::Key(claim::Table::addition, 0), tell_additions);
+    reader.scan(claim::Key(claim::Table::change, 0), tell_changes);
     std::stable_sort(from_state_.begin(), from_state_.end(),
                      [](const Event& a, const Event& b) { return a.at < b.at; });
     show(reader);
@@ -237,6 +226,9 @@ std::string History::what(const claim::Reader& reader, const Event& event) {
       return worker ? fmt::format("{}its last commit was {}", by, show_time(worker->last_seen))
                     : by;
     }
+    case EventKind::changed:
+    case EventKind::undone:
+      return fmt::format("{}, by {}", printable(event.command), printable(event.by));
     case EventKind::gang_claimed:
       return fmt::format("{} nodes", event.count);
     case EventKind::added:
@@ -250,16 +242,16 @@ std::string History::what(const claim::Reader& reader, const Event& event) {
   }
 }
 
-void History::show_extent() const {
+void History::show_extent(const claim::Reader& reader) const {
   if (store_->identity().engine == store::Engine::lmdb) {
     say(app_.out,
         "engine lmdb keeps no commits: told from the state, of each job the last {} attempts\n",
-        claim::kKeptAttempts + 1);
+        claim::kept_attempts(reader) + 1);
   } else if (extent_.first != 1) {
     say(app_.out, "{}; of what is older the state tells each job's last {} attempts\n",
         extent_.first == 0 ? std::string("no commits are left")
                            : fmt::format("commits from {} on are left", extent_.first),
-        claim::kKeptAttempts + 1);
+        claim::kept_attempts(reader) + 1);
   }
   if (!extent_.without_gap)
     say(app_.out, "some commits are missing between: collected, or lost in a repair\n");
@@ -324,6 +316,10 @@ void History::show_json(const claim::Reader& reader, const std::vector<const Eve
     row["state"] = json_if(!added && raw(e->job) != 0, claim::to_string(e->state));
     report::add_end(row, e->outcome, e->outcome.cause != claim::EndCause::none);
     row["missing_output"] = json_or_null(worker::missing_output(reader, book_, e->job, e->outcome));
+    row["change"] = nullptr;
+    if (e->kind == EventKind::changed || e->kind == EventKind::undone)
+      row["change"] = {
+          {"command_line", e->command}, {"changed_by", e->by}, {"changed_jobs", e->count}};
     row["addition"] = nullptr;
     if (added) {
       row["addition"] = {{"added_jobs", e->count},
@@ -353,7 +349,7 @@ void History::show(const claim::Reader& reader) {
   if (options_.json) {
     show_json(reader, events);
   } else {
-    show_extent();
+    show_extent(reader);
     show_table(reader, events);
     show_now();
   }

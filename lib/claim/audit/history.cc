@@ -13,7 +13,8 @@ std::string_view to_string(EventKind kind) {
       "created",      "registered",      "released",     "expired",       "claimed",
       "started",      "finished",        "requeued",     "returned",      "canceled",
       "held",         "hold_released",   "retried",      "added",         "action_started",
-      "action_ended", "action_returned", "gang_claimed", "gang_complete", "gang_over"};
+      "action_ended", "action_returned", "gang_claimed", "gang_complete", "gang_over",
+      "changed",      "undone",          "restored"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -79,14 +80,29 @@ std::optional<EventKind> Historian::word_on(const Before& before, const Job& aft
   return std::nullopt;
 }
 
+// The end of an earlier attempt counts again: nobody had the job meanwhile.
+bool Historian::is_restored(const Before& before, const Job& after) {
+  const bool has_run = after.state == JobState::completed || after.state == JobState::failed ||
+                       after.state == JobState::terminated;
+  return has_run && after.claim != 0 && after.state != before.state && !is_live(before.state) &&
+         before.state != JobState::pending_failed;
+}
+
 void Historian::job_written(const Context& c, std::uint64_t id, const Job& after) {
   const auto known = jobs_.find(id);
-  const Before before = known == jobs_.end() ? Before{} : known->second;
+  const bool is_known = known != jobs_.end();
+  const Before before = is_known ? known->second : Before{};
   jobs_[id] = {after.state, after.attempt, after.claim, after.worker};
   Event event = event_of(c);
   event.job = JobId{id};
   event.attempt = after.attempt;
   event.worker = after.worker;
+  if (is_known && is_restored(before, after)) {
+    event.kind = EventKind::restored;
+    event.state = after.state;
+    tell_(event);
+    return;
+  }
   const bool returned = after.attempt < before.attempt;
   const bool claimed = !returned && after.claim != 0 && after.claim != before.claim;
   const bool was_started = !claimed && before.state != JobState::claimed;
@@ -230,6 +246,26 @@ void Historian::addition_written(const Context& c, const Origin& origin) {
   tell_(event);
 }
 
+void Historian::change_written(const Context& c, const KeptChange& change) {
+  const auto [at, fresh] = changes_.try_emplace(change.number, false);
+  Event event;
+  event.kind = EventKind::changed;
+  event.count = change.jobs;
+  event.jobs = change.ranges;
+  event.by = change.by;
+  event.command = change.words;
+  event.sequence = change.sequence;
+  event.at = change.at;
+  if (fresh) tell_(event);
+  if (change.undone_at == WallTime{} || at->second) return;
+  at->second = true;
+  event.kind = EventKind::undone;
+  event.by = change.undone_by;
+  event.sequence = c.sequence;
+  event.at = change.undone_at;
+  tell_(event);
+}
+
 void Historian::base(std::string_view key, std::string_view value) {
   const auto id = id_in(Table::job, key);
   const auto job = id ? decode_job(value) : std::nullopt;
@@ -252,6 +288,10 @@ void Historian::rest(std::string_view key, std::string_view value) {
   }
   if (const auto origin = decode_origin(key, value)) {
     addition_written({}, *origin);
+    return;
+  }
+  if (const auto change = decode_change(key, value)) {
+    change_written({}, *change);
     return;
   }
   if (is_in(Table::action_run, key)) {
@@ -307,6 +347,8 @@ Result<void> Historian::commit(std::uint64_t sequence, std::uint64_t author,
       worker_written(c, *worker);
     } else if (const auto origin = decode_origin(key, value)) {
       addition_written(c, *origin);
+    } else if (const auto change = decode_change(key, value)) {
+      change_written(c, *change);
     } else if (is_in(Table::action_run, key)) {
       if (const auto run = decode_run(value)) run_written(c, key, *run);
     } else if (is_in(Table::gang, key)) {

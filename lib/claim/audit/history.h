@@ -15,12 +15,14 @@
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "lib/base/result.h"
 #include "lib/claim/rules/action.h"
 #include "lib/claim/rules/gang.h"
 #include "lib/claim/rules/job.h"
 #include "lib/claim/rules/worker.h"
+#include "lib/claim/tables/change_record.h"
 #include "lib/claim/tables/origin.h"
 
 namespace torc::claim {
@@ -45,9 +47,12 @@ enum class EventKind : std::uint8_t {
   action_returned,  // to be run by another worker
   gang_claimed,     // an attempt of a job of `count` nodes, by its head
   gang_complete,    // all its members have confirmed
-  gang_over         // its attempt has ended; `worker` is the member because of which, or its head
+  gang_over,        // its attempt has ended; `worker` is the member because of which, or its head
+  changed,          // by a person: `count` jobs, `command`
+  undone,           // such a change was taken back
+  restored          // an earlier end of a job counts again
 };
-inline constexpr std::size_t kEventKinds = 20;
+inline constexpr std::size_t kEventKinds = 23;
 [[nodiscard]] std::string_view to_string(EventKind kind);
 
 struct Event {
@@ -63,9 +68,11 @@ struct Event {
   Outcome outcome;                   // finished, requeued
   std::uint32_t alternative = 0;     // the same: of its class, that the attempt had
   std::uint64_t count = 0;           // added: jobs; of a gang: nodes
-  JobId parent{};            // added: the job that did it, in its attempt `attempt`; 0: a person
-  std::string by;            // added: "user@host"
-  std::uint32_t action = 0;  // number of an action; 0: it is about none
+  JobId parent{};              // added: the job that did it, in its attempt `attempt`; 0: a person
+  std::string by;              // added, changed, undone: "user@host"
+  std::string command;         // changed, undone: as it was typed
+  std::vector<JobRange> jobs;  // the same: the first of them
+  std::uint32_t action = 0;    // number of an action; 0: it is about none
 };
 
 class Historian {
@@ -82,7 +89,7 @@ class Historian {
 
   // An entry of the newest state, after all commits: tells what no commit told. That is the newest
   // attempt of each job, those before it that are kept, every worker's coming and going, and every
-  // addition.
+  // addition and change.
   void rest(std::string_view key, std::string_view value);
 
  private:
@@ -101,6 +108,7 @@ class Historian {
 
   static Event event_of(const Context& c);
   static std::optional<EventKind> word_on(const Before& before, const Job& after);
+  static bool is_restored(const Before& before, const Job& after);
   void job_written(const Context& c, std::uint64_t id, const Job& after);
   void past_attempt(std::uint64_t id, const Job& job);
   void job_erased(const Context& c, std::uint64_t id);
@@ -108,6 +116,7 @@ class Historian {
   void run_written(const Context& c, std::string_view key, const ActionRun& run);
   void gang_written(const Context& c, std::string_view key, const Gang& gang);
   void addition_written(const Context& c, const Origin& origin);
+  void change_written(const Context& c, const KeptChange& change);
   void tell_attempt(Event event, const Job& job, bool claimed, bool started);
   void tell_end(Event event, const Before& before, const Job& after);
 
@@ -118,6 +127,7 @@ class Historian {
   std::unordered_map<std::uint64_t, WorkerStatus> known_;   // newest status told, by epoch
   std::unordered_map<std::uint64_t, WallTime> expired_;     // when that was found, by epoch
   std::unordered_set<std::uint64_t> additions_;             // told, by their first job
+  std::unordered_map<std::uint64_t, bool> changes_;         // told, by number: taken back
   std::unordered_map<std::string, ActionRun> runs_;         // told, by key
   std::unordered_map<std::string, Gang> gangs_;             // the same
 };

@@ -7,6 +7,8 @@
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/testing/test_workflow.h"
 #include "lib/claim/transactions/live.h"
+#include "lib/claim/transactions/reset.h"
+#include "lib/claim/transactions/undo.h"
 #include "lib/store/engine/commit_file.h"
 
 namespace torc::claim {
@@ -198,6 +200,38 @@ TEST_F(History, tells_a_retry_as_a_persons_word) {
   EXPECT_EQ(told(), "retried 1.1; ");
   must_commit(0, [&] { return hold_jobs(workflow.tx, {&first, 1}); });
   EXPECT_EQ(told(), "held 1.1; ");
+}
+
+TEST_F(History, tells_once_who_changed_what_and_that_it_was_taken_back) {
+  const WorkerEpoch w = join();
+  const ClaimToken token = claim(w);
+  must_commit(raw(w), [&] { return workflow.finish(w, token); });
+  told();
+  const JobRange first{JobId{1}, 1};
+  must_commit(0, [&] {
+    ++workflow.tx.number;
+    NotedTransaction noted(workflow.tx);
+    const auto done = reset_jobs(noted, {&first, 1}, Force::no, kNoon);
+    keep_change(workflow.tx, noted, {kNoon, kNoon, "she@here", "torc reset", "", ""});
+    return done;
+  });
+  ASSERT_FALSE(events.empty());
+  const Event changed = events.back();
+  EXPECT_EQ(told(), "retried 1.1; changed; ");
+  EXPECT_EQ(changed.command, "torc reset");
+  EXPECT_EQ(changed.by, "she@here");
+  EXPECT_EQ(changed.sequence, workflow.tx.number);
+  EXPECT_EQ(changed.count, 1U);
+  must_commit(0, [&] {
+    ++workflow.tx.number;
+    return undo_change(workflow.tx, 1, kNoon, "he@there");
+  });
+  const Event undone = events.back();
+  EXPECT_EQ(told(), "restored 1.1 w2; undone; ") << "the attempt is not told once more";
+  EXPECT_EQ(undone.by, "he@there");
+  EXPECT_EQ(rest_of(historian), "");
+  Historian later([this](const Event& e) { events.push_back(e); });
+  EXPECT_EQ(rest_of(later), "claimed 1.1 w2; finished 1.1 w2; registered w2; changed; undone; ");
 }
 
 TEST_F(History, tells_of_a_lost_worker_and_whose_jobs_run_again) {

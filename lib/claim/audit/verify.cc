@@ -12,7 +12,9 @@
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/retry_counts.h"
 #include "lib/claim/rules/condition.h"
+#include "lib/claim/tables/change_record.h"
 #include "lib/claim/tables/corruption.h"
+#include "lib/claim/tables/past_templates.h"
 #include "lib/claim/tables/retired_record.h"
 #include "lib/claim/tables/signature.h"
 #include "lib/claim/tables/state.h"
@@ -43,6 +45,7 @@ class Audit {
     TORC_TRY(check_signatures());
     TORC_TRY(check_removed());
     TORC_TRY(check_past_attempts());
+    TORC_TRY(check_changes());
     TORC_TRY(check_retired());
     TORC_TRY(audit_user_data(reader_, plan_.jobs));
     return check_tally();
@@ -389,6 +392,22 @@ class Audit {
           if (id > 0 && id < states_.size()) return {};
           return wrong(fmt::format("job {}, which does not exist, has a result", id));
         });
+  }
+
+  Result<void> check_changes() {
+    TORC_TRY(each(reader_, Table::change, [&](const store::Entry& e) -> Result<void> {
+      constexpr std::size_t kHead = 1 + sizeof(std::uint64_t);
+      if (e.key.size() == kHead) {
+        return decode_change(e.key, e.value) ? Result<void>() : unreadable(e.key);
+      }
+      if (e.key.size() != kHead + sizeof(std::uint32_t) || !reader_.get(e.key.substr(0, kHead)))
+        return wrong("what was before a change is kept, and the change is not");
+      return {};
+    }));
+    return each(reader_, Table::past_template, [&](const store::Entry& e) -> Result<void> {
+      if (e.key.size() == 1) return {};
+      return decode_past_template(e.key, e.value) ? Result<void>() : unreadable(e.key);
+    });
   }
 
   Result<void> check_past_attempts() {

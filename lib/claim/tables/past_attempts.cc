@@ -1,5 +1,6 @@
 #include "lib/claim/tables/past_attempts.h"
 
+#include "lib/base/codec.h"
 #include "lib/claim/tables/state.h"
 #include "lib/claim/tables/tables.h"
 
@@ -23,18 +24,14 @@ bool tells_an_end(const Job& job) {
          job.outcome.cause != EndCause::none && !is_passed_over(job);
 }
 
-JobState state_of_end(const Outcome& outcome) {
-  if (is_loss(outcome.cause) || is_interruption(outcome.cause)) return JobState::ready;
-  switch (outcome.cause) {
-    case EndCause::exited:
-      return outcome.exit_code == 0 ? JobState::completed : JobState::failed;
-    case EndCause::canceled:
-    case EndCause::removed:
-      return JobState::canceled;
-    case EndCause::timed_out:
-      return JobState::terminated;
-    default:
-      return JobState::failed;
+// Those before the newest that are kept, of which `newest` is the last.
+void forget_attempts(Transaction& tx, std::uint64_t id, std::uint32_t newest) {
+  const std::uint32_t kept = kept_attempts(tx);
+  for (;;) {
+    const auto oldest = tx.seek(past_attempt_key(id, 0));
+    const auto of = oldest ? past_attempt_in(oldest->key) : std::nullopt;
+    if (!of || of->job != id || of->attempt > newest || newest - of->attempt < kept) return;
+    tx.erase(past_attempt_key(id, of->attempt));
   }
 }
 
@@ -53,6 +50,33 @@ Result<void> scan_below(const Reader& reader, std::string_view prefix, const Vis
 
 }  // namespace
 
+JobState state_of_end(const Outcome& outcome) {
+  if (is_loss(outcome.cause) || is_interruption(outcome.cause)) return JobState::ready;
+  switch (outcome.cause) {
+    case EndCause::exited:
+      return outcome.exit_code == 0 ? JobState::completed : JobState::failed;
+    case EndCause::canceled:
+    case EndCause::removed:
+      return JobState::canceled;
+    case EndCause::timed_out:
+      return JobState::terminated;
+    default:
+      return JobState::failed;
+  }
+}
+
+std::uint32_t kept_attempts(const Reader& reader) {
+  const auto value = reader.get(Key(Table::past_template));
+  if (!value) return kKeptAttempts;
+  Decoder in(*value);
+  const auto attempts = static_cast<std::uint32_t>(in.up_to(kMostKeptAttempts));
+  return in.is_whole() ? attempts : kKeptAttempts;
+}
+
+void keep_attempts(Transaction& tx, std::uint32_t attempts) {
+  tx.put(Key(Table::past_template), Value().varint(attempts));
+}
+
 void keep_attempt(Transaction& tx, std::uint64_t id, const Job& before, const Job& after) {
   if (!tells_an_end(before)) return;
   if (before.attempt == after.attempt && before.outcome == after.outcome) return;
@@ -70,8 +94,7 @@ void keep_attempt(Transaction& tx, std::uint64_t id, const Job& before, const Jo
   kept.alternative = before.alternative;
   kept.outcome = before.outcome;
   tx.put(key, encode(kept));
-  if (before.attempt > kKeptAttempts)
-    tx.erase(past_attempt_key(id, before.attempt - kKeptAttempts));
+  forget_attempts(tx, id, before.attempt);
 }
 
 Result<void> scan_past_attempts(const Reader& reader, JobId id, const VisitAttempt& visit) {

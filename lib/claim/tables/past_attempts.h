@@ -10,8 +10,16 @@
 
 namespace torc::claim {
 
-// So many are kept of a job: the newest.
+// So many are kept of a job, the newest, where nobody has said otherwise.
 inline constexpr std::uint32_t kKeptAttempts = 50;
+inline constexpr std::uint32_t kMostKeptAttempts = 10'000;
+[[nodiscard]] std::uint32_t kept_attempts(const Reader& reader);
+// From 0 to kMostKeptAttempts. What a job has more is forgotten when a further one of it is kept.
+void keep_attempts(Transaction& tx, std::uint32_t attempts);
+
+// What an attempt made of its job, by its outcome alone: ready where its worker was lost or ended
+// it.
+[[nodiscard]] JobState state_of_end(const Outcome& outcome);
 
 // To be called before the record of a job is written anew: keeps its newest attempt, where that has
 // ended and its record is about to tell another one, or another end. What is kept of an attempt

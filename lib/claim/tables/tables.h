@@ -36,10 +36,12 @@ enum class Table : char {
   definition = 'D',  // + what its reader chose; by itself: how many
   retries = 'E',     // + job: retries so far by the rules of its failure handler
   set_aside = 'F',   // + job: failed, canceled, terminated or held
-  past_attempt = 'f',  // + job + number of an attempt before its newest: its record then
-  upstream = 'G',      // + first job of a run of jobs that the same barriers wait for
-  host = 'H',          // + hash of a host's name + epoch of a live worker on it; empty
-  gang = 'g',          // + job + claim: until all of its members have left
+  past_attempt = 'f',   // + job + number of an attempt before its newest: its record then
+  past_template = 'm',  // + number of the commit that changed it + first job: the template until
+                        // then; by itself: how many past attempts of a job are kept
+  upstream = 'G',       // + first job of a run of jobs that the same barriers wait for
+  host = 'H',           // + hash of a host's name + epoch of a live worker on it; empty
+  gang = 'g',           // + job + claim: until all of its members have left
   kept_job = 'j',   // + job of several nodes that waits: hash of the group that keeps nodes for it
   keeping = 'k',    // + hash of a group: the job of several nodes that it keeps nodes for
   node = 'n',       // + hash of a group + when its node is free + epoch of a live worker; empty
@@ -62,6 +64,7 @@ enum class Table : char {
   worker = 'W',        // + epoch
   expense = 'X',       // one key, where there is a budget
   barrier = 'b',       // + barrier
+  change = 'x',        // + number from 1: what a person changed; + 0: what was there before
   inquiry = 'q',       // one key: who asks the batch system, what it said; absent: nobody has
   edition = 'e',       // one key: number of the commit that changed recipes last; absent: none
   removed = 'z',       // + job that the workflow file has no more; empty

@@ -10,6 +10,7 @@
 #include "lib/claim/scheduling/quota.h"
 #include "lib/claim/scheduling/rank.h"
 #include "lib/claim/scheduling/ready_queue.h"
+#include "lib/claim/tables/past_templates.h"
 
 namespace torc::claim {
 namespace {
@@ -56,6 +57,7 @@ class TemplateWriter {
     for (std::uint64_t at = first; at < end;) {
       const auto old = read_template(tx_, JobId{at});
       if (!old || old->count == 0) return bad_entry();
+      if (old->recipe != entry.recipe) keep_template(tx_, *old);
       erase(*old);
       at = raw(old->first) + old->count;
     }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <utility>
@@ -297,26 +298,43 @@ class DifferenceSearch {
   // --- who waits for whom ---
 
   Result<void> look_at_dependencies() {
-    TORC_ASSIGN(const std::vector<JobRange> rewired,
+    TORC_ASSIGN(const DifferingDependencies differing,
                 differing_dependencies(reader_, plan_, numbers_));
+    const std::vector<JobRange>& rewired = differing.all;
     found_.reshape.plan.dependencies = dependencies_of(plan_, numbers_, rewired);
     std::vector<JobRange> bound;
     for (const claim::DependencySet& set : found_.reshape.plan.dependencies)
       bound.insert(bound.end(), set.members.begin(), set.members.end());
     bound = joined(std::move(bound));
-    for (const JobRange& range : rewired) {
+    const bool counts = sparing_.triggers.has(spec::RerunTrigger::upstream);
+    const auto rewire = [&](const claim::Template& t, const JobRange& part) -> Result<void> {
+      TORC_TRY(note(counts ? Edit::Kind::rewired : Edit::Kind::terms, t, part,
+                    "it waits for other jobs"));
+      if (counts) note_stale(part);
+      return {};
+    };
+    const auto cancel = [&](const claim::Template& t, const JobRange& part) {
+      return note(Edit::Kind::terms, t, part, "cancel_on_blocking_job_failure");
+    };
+    TORC_TRY(each_part(claim::without(rewired, differing.only_cancels), rewire));
+    TORC_TRY(each_part(differing.only_cancels, cancel));
+    found_.reshape.unbound = claim::without(joined(rewired), bound);
+    return {};
+  }
+
+  // Of each template that has some of the jobs, these.
+  Result<void> each_part(
+      const std::vector<JobRange>& ranges,
+      const std::function<Result<void>(const claim::Template&, const JobRange&)>& visit) {
+    for (const JobRange& range : ranges) {
       for (std::uint64_t at = raw(range.first); at < end_of(range);) {
         const auto t = claim::read_template(reader_, JobId{at});
         if (!t) return damaged_job(fmt::format("#{}", at));
         const JobRange part{JobId{at}, std::min(end_of(range), raw(t->first) + t->count) - at};
-        const bool counts = sparing_.triggers.has(spec::RerunTrigger::upstream);
-        TORC_TRY(note(counts ? Edit::Kind::rewired : Edit::Kind::terms, *t, part,
-                      "it waits for other jobs"));
-        if (counts) note_stale(part);
+        TORC_TRY(visit(*t, part));
         at = end_of(part);
       }
     }
-    found_.reshape.unbound = claim::without(joined(rewired), bound);
     return {};
   }
 
@@ -359,16 +377,9 @@ class DifferenceSearch {
   }
 
   Result<void> note_each(const std::vector<JobRange>& ranges, Edit::Kind kind) {
-    for (const JobRange& range : ranges) {
-      for (std::uint64_t at = raw(range.first); at < end_of(range);) {
-        const auto t = claim::read_template(reader_, JobId{at});
-        if (!t) return damaged_job(fmt::format("#{}", at));
-        const JobRange part{JobId{at}, std::min(end_of(range), raw(t->first) + t->count) - at};
-        TORC_TRY(note(kind, *t, part, ""));
-        at = end_of(part);
-      }
-    }
-    return {};
+    return each_part(ranges, [&](const claim::Template& t, const JobRange& part) {
+      return note(kind, t, part, "");
+    });
   }
 
   // --- the workflow as a whole ---

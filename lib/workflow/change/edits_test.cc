@@ -100,6 +100,8 @@ TEST(Edits, tell_whatever_a_file_says_otherwise) {
       {"'1:3'", "'1:4'", "s_{i} (1): "},
       {"depends_on: [a]", "depends_on: [s_1]", "b (1): it waits for other jobs"},
       {", depends_on: [a]", "", "b (1): it waits for other jobs"},
+      {", depends_on: [a]", ", depends_on: [a], cancel_on_blocking_job_failure: true",
+       "b (1): cancel_on_blocking_job_failure"},
       {"jobs: [a]", "jobs: [s_1]", "refused: action 2 waits for other jobs in the store"},
       {"echo done", "echo evil",
        "refused: an action (on_workflow_complete) runs 'echo evil' in the store, and 'echo done' "

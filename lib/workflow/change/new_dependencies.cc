@@ -115,12 +115,12 @@ class DependencyComparison {
     std::ranges::sort(members_, {}, [](const Members& m) { return m.jobs.first; });
   }
 
-  Result<std::vector<JobRange>> run() {
+  Result<DifferingDependencies> run() {
     for (const JobNumberMap::Entry& entry : numbers_.entries()) {
       if (!entry.is_new) compare(entry.there, entry.there + entry.count);
     }
     TORC_TRY(state_.sound());
-    return joined(std::move(differing_));
+    return DifferingDependencies{joined(std::move(differing_)), joined(std::move(only_cancels_))};
   }
 
  private:
@@ -135,6 +135,8 @@ class DependencyComparison {
       const Upstream& before = upstream_of_barrier(barrier);
       if (now == nullptr ? barrier != 0 : before != *now)
         differing_.push_back({JobId{at}, to - at});
+      if (now != nullptr && before != *now && before.by_condition == now->by_condition)
+        only_cancels_.push_back({JobId{at}, to - at});
       at = to;
     }
   }
@@ -166,6 +168,7 @@ class DependencyComparison {
   std::vector<Members> members_;
   std::map<std::uint64_t, Upstream> barriers_;
   std::vector<JobRange> differing_;
+  std::vector<JobRange> only_cancels_;
 };
 
 // By the number of the action. A forged store may have several for one.
@@ -203,7 +206,7 @@ void add_common(const JobRange& jobs, const std::vector<JobRange>& some,
 
 }  // namespace
 
-Result<std::vector<JobRange>> differing_dependencies(const claim::Reader& reader,
+Result<DifferingDependencies> differing_dependencies(const claim::Reader& reader,
                                                      const claim::Plan& plan,
                                                      const JobNumberMap& numbers) {
   return DependencyComparison(reader, plan, numbers).run();

@@ -43,11 +43,17 @@ class JobNumberMap {
 // Sorted by first job, neighbours joined.
 [[nodiscard]] std::vector<claim::JobRange> joined(std::vector<claim::JobRange> ranges);
 
-// The jobs that are there and wait for other ones there than in the file, or on other conditions;
-// sorted. Costs what the dependencies cost, not what the jobs do.
-Result<std::vector<claim::JobRange>> differing_dependencies(const claim::Reader& reader,
-                                                            const claim::Plan& plan,
-                                                            const JobNumberMap& numbers);
+// Jobs that are there, sorted.
+struct DifferingDependencies {
+  // That wait for other jobs there than in the file, or on other conditions, or are canceled
+  // otherwise when these fail.
+  std::vector<claim::JobRange> all;
+  std::vector<claim::JobRange> only_cancels;  // of these, those of which only the last is true
+};
+// Costs what the dependencies cost, not what the jobs do.
+Result<DifferingDependencies> differing_dependencies(const claim::Reader& reader,
+                                                     const claim::Plan& plan,
+                                                     const JobNumberMap& numbers);
 
 // The number of the first action that other jobs set off there than in the file; nullopt: none.
 // Looks at all that jobs and actions wait for.

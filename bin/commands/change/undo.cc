@@ -1,0 +1,202 @@
+// torc undo: the last thing that a person changed is taken back.
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bin/commands/allocate/passes.h"
+#include "bin/commands/change/change_report.h"
+#include "bin/commands/commands.h"
+#include "bin/commands/ringing.h"
+#include "bin/flags.h"
+#include "bin/locate.h"
+#include "bin/tables.h"
+#include "lib/base/json_value.h"
+#include "lib/base/quantities.h"
+#include "lib/base/text/quote.h"
+#include "lib/base/text/table.h"
+#include "lib/report/job_view.h"
+#include "lib/workflow/change/renewed_scripts.h"
+#include "lib/workflow/change/take_back.h"
+#include "lib/workflow/context/spec_text.h"
+#include "lib/workflow/plan/make_store.h"
+#include "lib/workflow/plan/workflow_plan.h"
+
+namespace torc::cli {
+namespace {
+
+using claim::KeptChange;
+using nlohmann::ordered_json;
+
+struct UndoOptions {
+  std::string store;
+  bool list = false;
+  bool dry_run = false;
+  bool json = false;
+};
+
+ordered_json json_of(const KeptChange& change) {
+  return {{"commit", change.sequence},
+          {"changed_at", json_time(change.at)},
+          {"changed_by", change.by},
+          {"command_line", change.words},
+          {"changed_jobs", json_if(!change.is_too_large, change.jobs)},
+          {"undoable", change.bytes > 0},
+          {"undone_at", json_time(change.undone_at)},
+          {"undone_by", json_if(!change.undone_by.empty(), change.undone_by)}};
+}
+
+ordered_json json_of(const std::vector<KeptChange>& changes) {
+  ordered_json list = ordered_json::array();
+  for (const KeptChange& change : changes) list.push_back(json_of(change));
+  return list;
+}
+
+std::string undo_of(const KeptChange& change) {
+  if (change.undone_at != WallTime{}) return "taken back " + show_time(change.undone_at);
+  if (change.is_too_large) return "no: too large";
+  return change.bytes > 0 ? "yes" : "no: too long ago";
+}
+
+Result<Exit> list(const App& app, store::Store& store, const UndoOptions& options) {
+  std::vector<KeptChange> changes;
+  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) {
+    changes.clear();
+    return claim::scan_changes(reader, [&](const KeptChange& change) {
+      changes.push_back(change);
+      return true;
+    });
+  }));
+  if (options.json) {
+    const ordered_json out = {{"store", store.directory().string()},
+                              {"kept_changes", json_of(changes)}};
+    say(app.out, "{}\n", report::json_text(out));
+    return Exit::ok;
+  }
+  if (changes.empty()) {
+    say(app.out, "nobody has changed anything since the workflow was made\n");
+    return Exit::ok;
+  }
+  Table table({{"time"},
+               {"by", Align::left, Shorten::yes, 2},
+               {"command", Align::left, Shorten::yes},
+               {"jobs", Align::right},
+               {"can be taken back"}});
+  for (const KeptChange& change : changes) {
+    table.add({show_time(change.at), change.by, change.words,
+               change.is_too_large ? "-" : show_count(change.jobs), undo_of(change)});
+  }
+  say_table(app, table);
+  return Exit::ok;
+}
+
+std::uint64_t jobs_of(const std::vector<KeptChange>& changes) {
+  std::uint64_t jobs = 0;
+  for (const KeptChange& change : changes) jobs += change.jobs;
+  return jobs;
+}
+
+// The copy of the workflow file, and the batch scripts that were made by it. What counts is done.
+void put_file_back(const App& app, store::Store& store, const workflow::TakenBack& taken) {
+  const auto loaded = workflow::load_spec_text(
+      app, (store.directory() / workflow::spec_copy_name(taken.file)).string(), taken.text_before);
+  if (loaded.expansion) {
+    if (const auto renewed = workflow::renew_scripts(app, store.directory(), loaded); !renewed)
+      say(app.err, "torc: warning: {}\n", renewed.error().text());
+  }
+  const auto replaced =
+      workflow::replace_spec_copy(app, store.directory(), taken.file, taken.text_before);
+  if (!replaced) say(app.err, "torc: warning: {}\n", replaced.error().text());
+}
+
+// A file that still says what was taken back would be applied again.
+void say_what_the_file_says(const App& app, store::Store& store, const workflow::TakenBack& taken) {
+  const auto settings = workflow::read_settings(store);
+  if (!settings || settings->directory.file.empty()) return;
+  const Path file = app.directory / settings->directory.file;
+  const auto text = workflow::read_spec_text(app, file);
+  if (!text || *text == taken.text_before) return;
+  say(app.out,
+      "{} still says what was taken back: the next `torc run` or `torc apply` of it would do it "
+      "again. The file as it was is in {}\n",
+      printable(workflow::shown_path(app, file)),
+      printable(
+          workflow::shown_path(app, store.directory() / workflow::spec_copy_name(taken.file))));
+}
+
+Exit refuse(const App& app, const workflow::TakenBack& taken) {
+  if (taken.changes.empty()) {
+    say(app.out, "there is nothing to take back; `torc undo --list` shows what was changed\n");
+    return Exit::ok;
+  }
+  const KeptChange& newest = taken.changes.front();
+  say(app.err, "torc: error: `{}` of {} cannot be taken back: {}\n", printable(newest.words),
+      show_time(newest.at), taken.why_not);
+  say(app.err, "  {}nothing was changed\n", taken.advice.empty() ? "" : taken.advice + "; ");
+  return Exit::failed;
+}
+
+void print_undone(const App& app, const workflow::TakenBack& taken, bool dry_run) {
+  const KeptChange& newest = taken.changes.front();
+  const std::uint64_t jobs = jobs_of(taken.changes);
+  say(app.out, "{} `{}` of {} by {}", dry_run ? "would take back" : "took back",
+      printable(newest.words), show_time(newest.at), printable(newest.by));
+  if (jobs > 0)
+    say(app.out, ": {} job{} {} as before", show_count(jobs), jobs == 1 ? "" : "s",
+        dry_run     ? "would be"
+        : jobs == 1 ? "is"
+                    : "are");
+  say(app.out, "\n");
+}
+
+Result<Exit> run(const App& app, const UndoOptions& options) {
+  TORC_ASSIGN(const Path path, locate_store(app, options.store));
+  TORC_ASSIGN(const auto store, store::Store::open(app.world, path, store::Tuning{}));
+  if (options.list) return list(app, *store, options);
+  const auto change = ringing_change(app, *store, options.dry_run, Keeping{.is_kept = false});
+  TORC_ASSIGN(const auto taken, workflow::take_back(app, change));
+  const bool done = !taken.changes.empty() && taken.why_not.empty();
+  if (done && !options.dry_run && !taken.file.empty()) put_file_back(app, *store, taken);
+  if (options.json) {
+    const ordered_json out = {{"store", store->directory().string()},
+                              {"dry_run", options.dry_run},
+                              {"undone", done},
+                              {"refusal", json_if(!taken.why_not.empty(), taken.why_not)},
+                              {"kept_changes", json_of(taken.changes)}};
+    say(app.out, "{}\n", report::json_text(out));
+  } else if (done) {
+    print_undone(app, taken, options.dry_run);
+    if (!taken.file.empty()) say_what_the_file_says(app, *store, taken);
+    if (!options.dry_run) say_presence(app, *store);
+  } else {
+    return refuse(app, taken);
+  }
+  if (done && !options.dry_run)
+    settle_allocations(app, *store, options.json ? Telling::err_alone : Telling::out_and_err);
+  return done || taken.changes.empty() ? Exit::ok : Exit::failed;
+}
+
+}  // namespace
+
+void add_undo(Command& c) {
+  auto& o = c.options<UndoOptions>();
+  c.about("Take back the last change: redo, reset, retry, cancel, hold, set, rm, add, apply, …");
+  c.argument("STORE", o.store, "the store (default: found from here)");
+  c.flag("--list", o.list, "what was changed, when, by whom, and whether it can be taken back");
+  c.flag("--dry-run", o.dry_run, "say what would be taken back and change nothing");
+  c.flag("--json", o.json, "machine-readable output");
+  c.shows_tables();
+  c.footer(
+      "Said again, it takes back what was changed before that. Only what nothing has come of yet "
+      "can be\n"
+      "taken back: not where a job that it concerns was started since.\n\n"
+      "Examples:\n"
+      "  torc redo stage:align --dry-run   look first\n"
+      "  torc reset stage:align; torc undo   or afterwards");
+  c.run([&o](const App& app) { return run(app, o); });
+}
+
+}  // namespace torc::cli

@@ -1,0 +1,51 @@
+// What a person changed is kept with what was there before, and taken back as long as nothing has
+// come of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "lib/base/clock.h"
+#include "lib/base/result.h"
+#include "lib/claim/rules/plan.h"
+#include "lib/claim/tables/transaction.h"
+#include "lib/claim/transactions/noted_transaction.h"
+
+namespace torc::claim {
+
+struct AskedChange {
+  WallTime now{};
+  WallTime asked_at{};  // when the command began
+  std::string by;       // "user@host"
+  std::string words;    // as it was typed
+  // The copy of the workflow file in the store, which is no part of the state; no name: it stays.
+  std::string file;
+  std::string text_before;
+};
+
+// To be called at the end of the transaction. `noted`: all that was written in it. Nothing is kept
+// where all is as it was. Costs what was written; at most kMostUndoable changes, and of these
+// NotedTransaction::kMostBytes, can be taken back, the newest.
+inline constexpr std::uint64_t kMostUndoable = 20;
+void keep_change(Transaction& tx, const NotedTransaction& noted, const AskedChange& asked);
+
+struct Undone {
+  enum class Answer : std::uint8_t {
+    done,
+    gone_on,   // what it changed is another one now: `job`, or what belongs to no single job
+    not_kept,  // what was there before
+    before     // it was taken back before
+  };
+  Answer answer = Answer::done;
+  JobId job{};       // 0: none
+  std::string file;  // as in AskedChange
+  std::string text_before;
+};
+
+// Puts back what was there, if all that the change wrote is still as it left it. Counters go on
+// from what they are. What belongs together is not looked at: whoever asks verifies the state
+// before it is committed (audit/verify.h), and commits nothing else than `done`. Error corrupt.
+Result<Undone> undo_change(Transaction& tx, std::uint64_t number, WallTime now,
+                           const std::string& by);
+
+}  // namespace torc::claim

@@ -1,0 +1,230 @@
+#include "lib/claim/transactions/undo.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/claim/tables/change_record.h"
+#include "lib/claim/tables/past_attempts.h"
+#include "lib/claim/testing/test_workflow.h"
+#include "lib/claim/transactions/add.h"
+#include "lib/claim/transactions/live.h"
+#include "lib/claim/transactions/reset.h"
+
+namespace torc::claim {
+namespace {
+
+using Answer = Undone::Answer;
+
+// 3 and 4 wait for 1 and 2, 5 for 3 and 4; 6 is alone.
+class Undo : public ::testing::Test {
+ protected:
+  using Body = std::function<Result<void>(Transaction& tx)>;
+
+  static Plan plan() {
+    Plan plan = plan_of({{2, 0}, {2, 0}, {1, 0}, {1, 0}});
+    plan.dependencies.push_back({{range(1, 2)}, {range(3, 2)}});
+    plan.dependencies.push_back({{range(3, 2)}, {range(5, 1)}});
+    return plan;
+  }
+
+  void run_ready() {
+    for (const Grant& g : wf.claim(worker, 9)) EXPECT_TRUE(wf.finish(worker, g.token).ok());
+  }
+  void change(const std::string& words, const Body& body) {
+    ++wf.tx.number;
+    NotedTransaction noted(wf.tx);
+    const auto done = body(noted);
+    ASSERT_TRUE(done.ok()) << done.error().text();
+    keep_change(wf.tx, noted, {kNoon, kNoon, "she@here", words, "", ""});
+    wf.check();
+  }
+  void reset(std::uint64_t id) {
+    change("torc reset", [&](Transaction& tx) -> Result<void> {
+      TORC_TRY(reset_jobs(tx, std::vector{range(id, 1)}, Force::no, kNoon));
+      return {};
+    });
+  }
+  void hold(std::uint64_t id) {
+    change("torc hold", [&](Transaction& tx) -> Result<void> {
+      TORC_TRY(hold_jobs(tx, std::vector{range(id, 1)}));
+      return {};
+    });
+  }
+  // As the store: what is not done is not committed.
+  Undone undo(std::uint64_t number) {
+    ++wf.tx.number;
+    auto before = wf.tx.entries;
+    const auto undone = undo_change(wf.tx, number, kNoon, "he@there");
+    EXPECT_TRUE(undone.ok());
+    if (!undone.ok() || undone->answer != Answer::done) wf.tx.entries = std::move(before);
+    wf.check();
+    return undone.ok() ? *undone : Undone{};
+  }
+  // All but what is kept of changes, and the edition, which only grows.
+  std::map<std::string, std::string> entries() const {
+    std::map<std::string, std::string> out;
+    for (const auto& [key, value] : wf.tx.entries) {
+      if (!is_in(Table::change, key) && !is_in(Table::edition, key)) out.emplace(key, value);
+    }
+    return out;
+  }
+  KeptChange kept(std::uint64_t number) const {
+    const auto change = read_change(wf.tx, number);
+    EXPECT_TRUE(change.ok() && *change) << number;
+    return change.ok() && *change ? **change : KeptChange{};
+  }
+
+  TestWorkflow wf{plan()};
+  WorkerEpoch worker = wf.join();
+};
+
+TEST_F(Undo, all_is_as_it_was) {
+  for (int stage = 0; stage < 3; ++stage) run_ready();
+  const auto before = entries();
+  reset(1);
+  EXPECT_NE(entries(), before);
+  EXPECT_EQ(undo(1).answer, Answer::done);
+  EXPECT_EQ(entries(), before);
+  EXPECT_EQ(wf.state(5), JobState::completed);
+}
+
+TEST_F(Undo, it_is_told_who_changed_what) {
+  for (int stage = 0; stage < 3; ++stage) run_ready();
+  reset(3);
+  const KeptChange change = kept(1);
+  EXPECT_EQ(change.words, "torc reset");
+  EXPECT_EQ(change.by, "she@here");
+  EXPECT_EQ(change.at, kNoon);
+  EXPECT_EQ(change.sequence, wf.tx.number);
+  EXPECT_EQ(change.jobs, 2U);
+  ASSERT_EQ(change.ranges.size(), 2U);
+  EXPECT_EQ(change.ranges[0].first, JobId{3});
+  EXPECT_EQ(change.ranges[1].first, JobId{5});
+  EXPECT_EQ(change.ranges[1].count, 1U);
+  EXPECT_GT(change.bytes, 0U);
+  EXPECT_EQ(undo(1).answer, Answer::done);
+  EXPECT_EQ(kept(1).undone_by, "he@there");
+  EXPECT_EQ(kept(1).undone_at, kNoon);
+  EXPECT_EQ(undo(1).answer, Answer::before);
+}
+
+TEST_F(Undo, one_after_the_other_the_newest_first) {
+  const auto first = entries();
+  hold(1);
+  const auto second = entries();
+  hold(6);
+  EXPECT_EQ(newest_change(wf.tx), 2U);
+  EXPECT_EQ(undo(2).answer, Answer::done);
+  EXPECT_EQ(entries(), second);
+  EXPECT_EQ(undo(1).answer, Answer::done);
+  EXPECT_EQ(entries(), first);
+}
+
+TEST_F(Undo, not_what_a_job_has_gone_on_from) {
+  run_ready();
+  reset(6);
+  (void)wf.claim(worker, 9);
+  const Undone undone = undo(1);
+  EXPECT_EQ(undone.answer, Answer::gone_on);
+  EXPECT_EQ(undone.job, JobId{6});
+  EXPECT_EQ(wf.state(6), JobState::claimed);
+}
+
+TEST_F(Undo, not_where_others_were_started_that_stood_in_the_same_queue) {
+  hold(2);
+  (void)wf.claim(worker, 1);
+  EXPECT_EQ(undo(1).answer, Answer::gone_on);
+  EXPECT_EQ(wf.state(2), JobState::held);
+}
+
+TEST_F(Undo, workers_may_come_and_go_meanwhile) {
+  hold(6);
+  (void)wf.join();
+  EXPECT_EQ(undo(1).answer, Answer::done);
+  EXPECT_EQ(wf.state(6), JobState::ready);
+  EXPECT_EQ(read_workflow(wf.tx)->of(JobState::ready), 3U);
+}
+
+TEST_F(Undo, what_was_added_is_there_no_more) {
+  const auto before = entries();
+  change("torc add", [&](Transaction& tx) -> Result<void> {
+    Plan more;
+    more.classes = {JobClass{}};
+    Template t;
+    t.first = JobId{7};
+    t.count = 3;
+    t.recipe = "more";
+    more.templates = {t};
+    Origin origin;
+    origin.at = kNoon;
+    TORC_TRY(add_jobs(tx, std::move(more), std::move(origin)));
+    return {};
+  });
+  EXPECT_EQ(read_workflow(wf.tx)->jobs, 9U);
+  EXPECT_EQ(kept(1).jobs, 3U);
+  EXPECT_EQ(undo(1).answer, Answer::done);
+  EXPECT_EQ(entries(), before);
+}
+
+TEST_F(Undo, a_change_that_changes_nothing_is_none) {
+  hold(6);
+  hold(6);
+  EXPECT_EQ(newest_change(wf.tx), 1U);
+}
+
+TEST_F(Undo, what_workers_remember_of_recipes_counts_no_more) {
+  change("torc apply", [&](Transaction& tx) -> Result<void> {
+    tx.put(Key(Table::edition), Value().varint(tx.sequence()));
+    TORC_TRY(hold_jobs(tx, std::vector{range(6, 1)}));
+    return {};
+  });
+  const std::uint64_t edition = read_edition(wf.tx);
+  EXPECT_EQ(undo(1).answer, Answer::done);
+  EXPECT_GT(read_edition(wf.tx), edition);
+}
+
+TEST_F(Undo, of_old_changes_only_is_kept_that_they_were) {
+  for (std::uint64_t n = 0; n < kMostUndoable + 2; ++n) {
+    change("torc set", [&](Transaction& tx) -> Result<void> {
+      keep_attempts(tx, static_cast<std::uint32_t>(n + 1));
+      return {};
+    });
+  }
+  EXPECT_EQ(newest_change(wf.tx), kMostUndoable + 2);
+  EXPECT_EQ(kept(1).bytes, 0U);
+  EXPECT_EQ(kept(2).bytes, 0U);
+  EXPECT_GT(kept(3).bytes, 0U);
+  EXPECT_EQ(undo(2).answer, Answer::not_kept);
+  for (std::uint64_t n = kMostUndoable + 2; n > 2; --n) EXPECT_EQ(undo(n).answer, Answer::done);
+  EXPECT_EQ(kept_attempts(wf.tx), 2U);
+}
+
+TEST_F(Undo, too_much_is_kept_as_a_change_alone) {
+  wf.tx.put("~1", std::string(NotedTransaction::kMostBytes, 'x'));
+  change("torc set", [&](Transaction& tx) -> Result<void> {
+    tx.put("~1", "");
+    TORC_TRY(hold_jobs(tx, std::vector{range(6, 1)}));
+    return {};
+  });
+  EXPECT_TRUE(kept(1).is_too_large);
+  EXPECT_EQ(undo(1).answer, Answer::not_kept);
+}
+
+TEST_F(Undo, what_cannot_be_read_is_an_error) {
+  hold(6);
+  std::string bytes(*wf.tx.get(before_change_key(1)));
+  for (const std::string& damaged : {bytes.substr(0, bytes.size() - 1), bytes + "x"}) {
+    wf.tx.put(before_change_key(1), damaged);
+    const auto undone = undo_change(wf.tx, 1, kNoon, "he@there");
+    ASSERT_FALSE(undone.ok());
+    EXPECT_EQ(undone.error().kind, ErrorKind::corrupt);
+  }
+}
+
+}  // namespace
+}  // namespace torc::claim

@@ -1,0 +1,205 @@
+// torc undo, torc status --at, and what is kept of attempts: everything is told, and what a person
+// changed can be taken back.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/integration/harness.h"
+
+namespace torc::itest {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using Words = std::vector<std::string>;
+
+const std::string kFile = R"(name: wf
+jobs:
+  - {name: "a_{i}", command: "echo {i} > a_{i}.txt", parameters: {i: "1:3"}}
+  - {name: b, command: "cat a_*.txt > b.txt", depends_on_regexes: ["^a_"]}
+)";
+const std::string kOther = R"(name: wf
+jobs:
+  - {name: "a_{i}", command: "echo x{i} > a_{i}.txt", parameters: {i: "1:4"}}
+  - {name: b, command: "cat a_*.txt > b.txt", depends_on_regexes: ["^a_"]}
+)";
+
+class Undo : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    here.write("wf.yaml", kFile);
+    ASSERT_EQ(here.run({"run", "wf.yaml", "--engine", GetParam()}).exit_code, 0);
+  }
+  std::string state(const std::string& job) const { return here.json({"job", job})["state"]; }
+  void expect_sound() const { EXPECT_EQ(here.run({"verify"}).exit_code, 0); }
+  // What status says of jobs.
+  json counts() const { return here.json({"status"})["jobs_by_state"]; }
+  Ended undo(Words words = {}) const {
+    words.insert(words.begin(), "undo");
+    const Ended done = here.run(words);
+    expect_sound();
+    return done;
+  }
+
+  Workplace here;
+};
+INSTANTIATE_TEST_SUITE_P(Engines, Undo, ::testing::Values("journal", "lmdb"));
+
+TEST_P(Undo, a_result_that_was_thrown_away_counts_again) {
+  ASSERT_EQ(here.run({"reset", "a_2", "--yes"}).exit_code, 0);
+  EXPECT_EQ(state("b"), "blocked");
+  const Ended dry = undo({"--dry-run"});
+  EXPECT_EQ(dry.exit_code, 0) << dry;
+  EXPECT_TRUE(dry.says("would take back `torc reset a_2 --yes`")) << dry;
+  EXPECT_EQ(state("b"), "blocked");
+  const Ended done = undo();
+  EXPECT_EQ(done.exit_code, 0) << done;
+  EXPECT_TRUE(done.says("took back `torc reset a_2 --yes`")) << done;
+  EXPECT_TRUE(done.says("2 jobs are as before")) << done;
+  EXPECT_EQ(state("a_2"), "completed");
+  EXPECT_EQ(state("b"), "completed");
+  const Ended again = here.run({"run", "wf.yaml"});
+  EXPECT_TRUE(again.says("nothing to do")) << again;
+  EXPECT_EQ(here.json({"job", "a_2"})["attempt"], 1);
+}
+
+TEST_P(Undo, one_change_after_the_other_and_then_nothing_is_left) {
+  ASSERT_EQ(here.run({"rm", "b"}).exit_code, 0);
+  ASSERT_EQ(here.run({"reset", "a_1", "--yes"}).exit_code, 0);
+  EXPECT_TRUE(undo().says("torc reset a_1"));
+  EXPECT_TRUE(undo().says("torc rm b"));
+  EXPECT_EQ(here.json({"job", "b"})["removed"], false);
+  const Ended none = undo();
+  EXPECT_EQ(none.exit_code, 0) << none;
+  EXPECT_TRUE(none.says("nothing to take back")) << none;
+  const json list = here.json({"undo", "--list"})["kept_changes"];
+  ASSERT_EQ(list.size(), 2U);
+  EXPECT_EQ(list[0]["command_line"], "torc reset a_1 --yes");
+  EXPECT_FALSE(list[0]["undone_at"].is_null());
+  EXPECT_EQ(list[1]["command_line"], "torc rm b");
+}
+
+TEST_P(Undo, what_a_job_has_come_of_stays_and_it_is_said_why) {
+  ASSERT_EQ(here.run({"redo", "a_2", "--yes"}).exit_code, 0);
+  const Ended done = undo();
+  EXPECT_EQ(done.exit_code, 1) << done;
+  EXPECT_TRUE(done.says("`torc redo a_2 --yes`")) << done;
+  EXPECT_TRUE(done.says("job a_2 has gone on since, and is completed now")) << done;
+  EXPECT_EQ(here.json({"job", "a_2"})["attempt"], 2);
+  const json told = json::parse(here.run({"undo", "--json"}).out);
+  EXPECT_EQ(told["undone"], false);
+  EXPECT_EQ(told["kept_changes"][0]["command_line"], "torc redo a_2 --yes");
+}
+
+TEST_P(Undo, an_edit_that_was_applied_and_the_copy_of_the_file) {
+  here.write("wf.yaml", kOther);
+  ASSERT_EQ(here.run({"apply", "wf.yaml"}).exit_code, 0);
+  EXPECT_EQ(state("a_4"), "ready");
+  const Ended done = undo();
+  EXPECT_EQ(done.exit_code, 0) << done;
+  EXPECT_TRUE(done.says("wf.yaml still says what was taken back")) << done;
+  EXPECT_EQ(state("b"), "completed");
+  EXPECT_EQ(here.run({"job", "a_4"}).exit_code, 2);
+  EXPECT_EQ(read_text(here.path() / "wf.torc" / "spec.yaml"), kFile);
+  fs::copy_file(here.path() / "wf.torc" / "spec.yaml", here.path() / "wf.yaml",
+                fs::copy_options::overwrite_existing);
+  const Ended back = here.run({"run", "wf.yaml"});
+  EXPECT_TRUE(back.says("nothing to do")) << back;
+  here.write("wf.yaml", kOther);
+  ASSERT_EQ(here.run({"run", "wf.yaml", "--yes"}).exit_code, 0);
+  EXPECT_EQ(read_text(here.path() / "b.txt"), "x1\nx2\nx3\nx4\n");
+  expect_sound();
+}
+
+TEST_P(Undo, what_was_set_has_its_old_value) {
+  ASSERT_EQ(here.run({"reset", "a_1", "--yes"}).exit_code, 0);
+  ASSERT_EQ(here.run({"set", "a_1", "priority=7", "cpus=1"}).exit_code, 0);
+  ASSERT_EQ(here.json({"job", "a_1"})["priority"], 7);
+  ASSERT_EQ(here.run({"set", "--keep-attempts", "3"}).exit_code, 0);
+  EXPECT_TRUE(undo().says("--keep-attempts 3"));
+  EXPECT_EQ(here.json({"set", "--keep-attempts", "50"})["kept_attempts_before"], 50);
+  EXPECT_TRUE(undo().says("priority=7"));
+  EXPECT_EQ(here.json({"job", "a_1"})["priority"], 0);
+}
+
+TEST_P(Undo, history_tells_who_changed_what) {
+  ASSERT_EQ(here.run({"reset", "a_2", "--yes"}).exit_code, 0);
+  ASSERT_EQ(undo().exit_code, 0);
+  std::string kinds;
+  const json of_it = here.json({"history", "a_2"});
+  for (const json& event : of_it["events"]) {
+    if (event["change"].is_null()) continue;
+    kinds += event["event"].get<std::string>() + " ";
+    EXPECT_EQ(event["change"]["command_line"], "torc reset a_2 --yes");
+  }
+  EXPECT_EQ(kinds, "changed undone ");
+  const json of_another = here.json({"history", "a_1"});
+  EXPECT_FALSE(of_another["events"].empty());
+  for (const json& event : of_another["events"]) EXPECT_TRUE(event["change"].is_null());
+}
+
+TEST_P(Undo, an_attempt_tells_what_it_ran_and_what_threw_it_away) {
+  here.write("wf.yaml", kOther);
+  ASSERT_EQ(here.run({"run", "wf.yaml", "--yes"}).exit_code, 0);
+  const json job = here.json({"job", "a_2"});
+  EXPECT_EQ(job["command"], "echo x2 > a_2.txt");
+  EXPECT_EQ(job["command_of_attempt"], "echo x2 > a_2.txt");
+  ASSERT_EQ(job["past_attempts"].size(), 1U);
+  const json& past = job["past_attempts"][0];
+  EXPECT_EQ(past["attempt"], 1);
+  EXPECT_EQ(past["command"], "echo 2 > a_2.txt");
+  EXPECT_EQ(past["same_command"], false);
+  EXPECT_EQ(past["exit_code"], 0);
+  EXPECT_EQ(past["change"]["command_line"], "torc run wf.yaml --yes");
+  const Ended text = here.run({"job", "a_2"});
+  EXPECT_TRUE(text.says("it ran: echo 2 > a_2.txt; then: torc run wf.yaml --yes")) << text;
+}
+
+TEST_P(Undo, a_job_that_waits_tells_what_had_it_run_again) {
+  ASSERT_EQ(here.run({"reset", "a_2", "--yes"}).exit_code, 0);
+  EXPECT_TRUE(here.run({"job", "a_2"}).says(": torc reset a_2 --yes ("));
+  EXPECT_FALSE(here.run({"job", "a_1"}).says("torc reset"));
+}
+
+TEST_P(Undo, no_more_attempts_are_kept_than_was_said) {
+  ASSERT_EQ(here.run({"set", "--keep-attempts", "2"}).exit_code, 0);
+  for (int n = 0; n < 4; ++n) ASSERT_EQ(here.run({"redo", "b", "--yes"}).exit_code, 0);
+  const json past = here.json({"job", "b"})["past_attempts"];
+  ASSERT_EQ(past.size(), 2U);
+  EXPECT_EQ(past[0]["attempt"], 3);
+  EXPECT_EQ(past[1]["attempt"], 4);
+  const Ended results = here.run({"results", "b", "--all-attempts"});
+  EXPECT_TRUE(results.says("2")) << results;
+  EXPECT_EQ(here.run({"set", "--keep-attempts", "10001"}).exit_code, 2);
+  EXPECT_EQ(here.run({"set", "b", "--keep-attempts", "3"}).exit_code, 2);
+  expect_sound();
+}
+
+TEST_P(Undo, status_at_a_commit_and_at_a_time) {
+  const json done = here.json({"history", "b"})["events"];
+  std::uint64_t claim = 0;
+  for (const json& event : done) {
+    if (event["event"] == "claimed") claim = event["commit"];
+  }
+  const json then = here.json({"status", "--at", std::to_string(claim)});
+  EXPECT_EQ(then["jobs"], 4);
+  EXPECT_EQ(then["past_jobs_by_state"], (json{{"completed", 3}, {"running", 1}}));
+  EXPECT_EQ(then["first_running"], (json{"b"}));
+  EXPECT_EQ(here.json({"status", "--at", "1"})["past_jobs_by_state"], (json{{"waiting", 4}}));
+  EXPECT_EQ(here.json({"status", "--at", "1h"})["past_jobs_by_state"], (json{{"waiting", 4}}));
+  EXPECT_EQ(here.json({"status", "--at", "0s"})["past_jobs_by_state"], (json{{"completed", 4}}));
+  ASSERT_EQ(here.run({"reset", "a_1", "--yes"}).exit_code, 0);
+  EXPECT_EQ(here.json({"status", "--at", "0s"})["past_jobs_by_state"],
+            (json{{"completed", 2}, {"waiting", 2}}));
+  for (const char* wrong : {"1000000", "yesterday"}) {
+    const Ended refused = here.run({"status", "--at", wrong});
+    EXPECT_EQ(refused.exit_code, 2) << refused;
+    EXPECT_TRUE(refused.says("--at")) << refused;
+  }
+}
+
+}  // namespace
+}  // namespace torc::itest
