@@ -294,9 +294,9 @@ TEST_F(Gang, never_has_a_node_twice_and_the_second_worker_of_that_name_is_told) 
   Fifo events(here.path() / "events");
   std::filesystem::create_directories(here.path() / "nodes");
   start("n0");
-  ASSERT_TRUE(workers_[0]->wait_for_output("group lab")) << all_said();
   start("n0");
-  ASSERT_TRUE(workers_[1]->wait_for_output("is called node n0 in group lab, too")) << all_said();
+  // Either may be the second: what is said of a worker at its start is said before it registers.
+  (void)worker_saying("is called node n0 in group lab, too");
   const json why = here.json({"why", "wf.torc", "gang"});
   EXPECT_EQ(
       why["reasons"][0]["remedy"],
