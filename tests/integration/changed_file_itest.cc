@@ -205,6 +205,28 @@ jobs:
   EXPECT_SAYS(added, "nothing to add");
 }
 
+TEST_P(ChangedFile, an_action_runs_what_the_file_says_by_then) {
+  const auto file = [&](const std::string& command) {
+    return "actions:\n  - {trigger_type: on_workflow_complete, action_type: run_commands, "
+           "commands: "
+           "['" +
+           command + " >> log']}\n";
+  };
+  write("1:2", "echo merge >> log", file("echo before"));
+  ASSERT_EQ(here.run({"init", "wf.yaml", "--engine", GetParam()}).exit_code, 0);
+  write("1:2", "echo merge >> log", file("echo after"));
+  const Ended told = run();
+  EXPECT_EQ(told.exit_code, 0) << told;
+  EXPECT_SAYS(told, "~ action 1: on_workflow_complete: it runs ");
+  const std::string log = read_text(here.path() / "log");
+  EXPECT_NE(log.find("after"), std::string::npos) << log;
+  EXPECT_EQ(log.find("before"), std::string::npos) << log;
+  write("1:2", "echo merge >> log", file("echo over"));
+  EXPECT_EQ(run().exit_code, 0);
+  EXPECT_EQ(read_text(here.path() / "log"), log) << "it has run already";
+  EXPECT_EQ(here.run({"verify"}).exit_code, 0);
+}
+
 TEST_P(ChangedFile, the_actions_of_a_store_stay_and_the_refusal_changes_nothing) {
   write("1:2");
   ASSERT_EQ(run().exit_code, 0);
@@ -213,7 +235,7 @@ TEST_P(ChangedFile, the_actions_of_a_store_stay_and_the_refusal_changes_nothing)
         "['echo over']}\n");
   const Ended refused = run();
   EXPECT_EQ(refused.exit_code, 2) << refused;
-  EXPECT_SAYS(refused, "the actions of the workflow cannot change while it lives");
+  EXPECT_SAYS(refused, "of the actions of a workflow only the commands can change");
   EXPECT_EQ(here.json({"status"})["jobs"], 3);
 }
 

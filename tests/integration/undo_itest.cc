@@ -125,6 +125,15 @@ TEST_P(Undo, what_was_set_has_its_old_value) {
   EXPECT_EQ(here.json({"job", "a_1"})["priority"], 0);
 }
 
+TEST_P(Undo, user_data_that_a_person_set) {
+  ASSERT_EQ(here.run({"data", "set", "lr", "1", "--create"}).exit_code, 0);
+  ASSERT_EQ(here.run({"data", "set", "lr", "2"}).exit_code, 0);
+  EXPECT_TRUE(undo().says("torc data set lr 2"));
+  EXPECT_EQ(here.run({"data", "get", "lr"}).out, "1\n");
+  EXPECT_EQ(undo().exit_code, 0);
+  EXPECT_NE(here.run({"data", "get", "lr"}).exit_code, 0);
+}
+
 TEST_P(Undo, history_tells_who_changed_what) {
   ASSERT_EQ(here.run({"reset", "a_2", "--yes"}).exit_code, 0);
   ASSERT_EQ(undo().exit_code, 0);

@@ -10,6 +10,7 @@
 
 #include "bin/commands/change/json_input.h"
 #include "bin/commands/commands.h"
+#include "bin/commands/ringing.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
 #include "bin/tables.h"
@@ -201,7 +202,8 @@ Result<Exit> set(const App& app, const DataOptions& o) {
   TORC_ASSIGN(const auto store, open_store(app, o.words.size() == 3 ? o.words[0] : ""));
   const claim::Setter setter = setter_of(app, store->directory());
   bool changed = false;
-  const auto done = store->commit(0, [&](store::Transaction& tx) -> Result<void> {
+  const Keeping keeping{.is_kept = raw(setter.token.job) == 0};
+  const auto set_it = [&](store::Transaction& tx) -> Result<void> {
     TORC_ASSIGN(const std::optional<UserDatum> before, claim::read_user_datum(tx, name));
     if (!before && !o.create) return no_such(tx, name);
     if (before && raw(setter.token.job) != 0 && raw(before->maker) != 0 &&
@@ -210,7 +212,8 @@ Result<Exit> set(const App& app, const DataOptions& o) {
     TORC_ASSIGN(changed, claim::set_user_datum(tx, name, *value, setter,
                                                o.create ? claim::Create::yes : claim::Create::no));
     return {};
-  });
+  };
+  const auto done = change_and_ring(app, *store, false, set_it, {}, keeping);
   if (!done) return fail(app, done.error());
   if (o.json) {
     const ordered_json out = {{"store", store->directory().string()},
@@ -227,11 +230,13 @@ Result<Exit> remove(const App& app, const DataOptions& o) {
   const std::string name = o.words.back();
   TORC_ASSIGN(const auto store, open_store(app, o.words.size() == 2 ? o.words[0] : ""));
   bool changed = false;
-  const auto done = store->commit(0, [&](store::Transaction& tx) -> Result<void> {
+  const Keeping keeping{.is_kept = raw(setter_of(app, store->directory()).token.job) == 0};
+  const auto remove_it = [&](store::Transaction& tx) -> Result<void> {
     TORC_TRY(read(tx, name));
     TORC_ASSIGN(changed, claim::delete_user_datum(tx, name));
     return {};
-  });
+  };
+  const auto done = change_and_ring(app, *store, false, remove_it, {}, keeping);
   if (!done) return fail(app, done.error());
   if (o.json) {
     const ordered_json out = {

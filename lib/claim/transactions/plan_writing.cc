@@ -93,6 +93,33 @@ Result<void> replace_budget(Transaction& tx, State& state, const Usage& most) {
 }
 
 // The heads of the queues are put in another order.
+// A run that was cut off begins with the first command: which of the old ones ended well tells
+// nothing of the new.
+Result<void> replace_actions(Transaction& tx, State& state,
+                             const std::vector<ActionRecipe>& actions) {
+  if (actions.empty()) return {};
+  if (state.tally().live_workers > 0)
+    return Error{ErrorKind::busy, "workers at work would go on with the actions as they were", ""};
+  for (const ActionRecipe& changed : actions) {
+    const Key key = action_key(changed.number);
+    const auto value = tx.get(key);
+    auto action = value ? decode_action(*value) : std::nullopt;
+    if (!action) {
+      state.damaged(key);
+      return state.sound();
+    }
+    action->recipe = changed.recipe;
+    tx.put(key, encode(*action));
+    const Key run_of_workflow = run_key(changed.number, WorkerEpoch{});
+    const auto run_value = tx.get(run_of_workflow);
+    auto run = run_value ? decode_run(*run_value) : std::nullopt;
+    if (!run || run->state != RunState::due || run->done == 0) continue;
+    run->done = 0;
+    tx.put(run_of_workflow, encode(*run));
+  }
+  return {};
+}
+
 void replace_rules(Transaction& tx, State& state, const WorkflowTerms& terms) {
   Tally tally = state.tally();
   if (terms.pending_failed) {
@@ -114,6 +141,7 @@ Result<void> replace_terms(Transaction& tx, const WorkflowTerms& terms) {
   if (terms.settings) tx.put(Key(Table::settings), *terms.settings);
   tx.put(Key(Table::edition), Value().varint(tx.sequence()));
   State state(tx);
+  TORC_TRY(replace_actions(tx, state, terms.actions));
   if (terms.max_failures || terms.sort) {
     const Key key(Table::workflow);
     const auto value = tx.get(key);

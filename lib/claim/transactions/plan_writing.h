@@ -18,6 +18,11 @@ namespace torc::claim {
 // have no record of their own until something happens to them.
 Result<void> write_plan(Transaction& tx, const Plan& plan);
 
+struct ActionRecipe {
+  std::uint32_t number = 0;
+  std::string recipe;  // as in Action
+};
+
 // What a new version of the file says of the workflow as a whole; nullopt: as before.
 struct WorkflowTerms {
   std::optional<std::string> settings;  // as in Plan
@@ -26,9 +31,11 @@ struct WorkflowTerms {
   std::vector<Scheduler> schedulers = {};  // all of them, by their numbers; empty: as before
   std::optional<SortMethod> sort = {};
   std::optional<bool> pending_failed = {};
+  std::vector<ActionRecipe> actions = {};  // that are there, and run something else from now on
 };
 // Marks the edition in any case: whoever compared the workflow with something before has to do so
-// anew. Error busy: there was no budget, and what runs was promised nothing of it.
+// anew. Error busy: there was no budget, and what runs was promised nothing of it; or actions
+// change and a worker is registered, which would go on with what they were.
 Result<void> replace_terms(Transaction& tx, const WorkflowTerms& terms);
 
 }  // namespace torc::claim

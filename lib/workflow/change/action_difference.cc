@@ -16,26 +16,24 @@ namespace {
 
 using Fact = std::optional<std::string>;
 
-// "X in the store, and Y in the file".
-std::string both(std::string_view before, std::string_view now) {
-  const Parted shown = where_they_part(before, now);
-  return fmt::format("'{}' in the store, and '{}' in the file", shown.before, shown.now);
-}
-
 Error damaged_action(std::uint32_t number) {
   return Error{ErrorKind::corrupt, fmt::format("action {} cannot be read", number),
                "run `torc verify` on the store"};
 }
 
+std::string commands_of(const claim::Action& action) {
+  return fmt::format(
+      "{}",
+      fmt::join(decode_commands(action.recipe).value_or(std::vector<std::string>{"?"}), "\n"));
+}
+
+std::string other_commands(const claim::Action& before, const claim::Action& now) {
+  const Parted shown = where_they_part(commands_of(before), commands_of(now));
+  return fmt::format("{}: it runs '{}' and ran '{}'", claim::to_string(now.trigger), shown.now,
+                     shown.before);
+}
+
 Fact other_action(const claim::Action& before, const claim::Action& now) {
-  const auto commands = [](const claim::Action& a) {
-    return fmt::format(
-        "{}", fmt::join(decode_commands(a.recipe).value_or(std::vector<std::string>{"?"}), "\n"));
-  };
-  if (before.recipe != now.recipe) {
-    return fmt::format("an action ({}) runs {}", claim::to_string(now.trigger),
-                       both(commands(before), commands(now)));
-  }
   if (before.schedule != now.schedule) {
     return fmt::format("an action ({}) asks for other allocations in the store",
                        claim::to_string(now.trigger));
@@ -43,15 +41,15 @@ Fact other_action(const claim::Action& before, const claim::Action& now) {
   if (before.trigger == now.trigger && before.persistent == now.persistent) return {};
   if (now.schedule) return "an action that asks for allocations has another trigger in the store";
   return fmt::format("the action that runs '{}' has another trigger in the store",
-                     beginning_of(commands(now)));
+                     beginning_of(commands_of(now)));
 }
 
 }  // namespace
 
 // All records, also those that no counter knows of: one that is due runs.
-Result<std::optional<std::string>> other_actions(const claim::Reader& reader,
-                                                 const claim::Plan& plan,
-                                                 const JobNumberMap& numbers) {
+Result<ActionDifference> compare_actions(const claim::Reader& reader, const claim::Plan& plan,
+                                         const JobNumberMap& numbers) {
+  ActionDifference found;
   std::size_t known = 0;
   for (std::size_t i = 0; i < plan.actions.size(); ++i) {
     const auto number = static_cast<std::uint32_t>(i + 1);
@@ -60,7 +58,10 @@ Result<std::optional<std::string>> other_actions(const claim::Reader& reader,
     ++known;
     const auto before = claim::decode_action(*value);
     if (!before) return damaged_action(number);
-    if (Fact fact = other_action(*before, plan.actions[i])) return fact;
+    if ((found.refused = other_action(*before, plan.actions[i]))) return found;
+    if (before->recipe != plan.actions[i].recipe)
+      found.others.push_back(
+          {{number, plan.actions[i].recipe}, other_commands(*before, plan.actions[i])});
   }
   std::size_t records = 0;
   reader.scan_prefix(claim::Key(claim::Table::action), [&](const store::Entry& e) {
@@ -68,13 +69,14 @@ Result<std::optional<std::string>> other_actions(const claim::Reader& reader,
     return true;
   });
   if (records != plan.actions.size() || known != plan.actions.size()) {
-    return Fact(
-        fmt::format("the store has {} action(s), and the file {}", records, plan.actions.size()));
+    found.refused =
+        fmt::format("the store has {} action(s), and the file {}", records, plan.actions.size());
+    return found;
   }
-  if (known == 0) return Fact{};
+  if (known == 0) return found;
   TORC_ASSIGN(const auto number, differing_action(reader, plan, numbers));
-  if (!number) return Fact{};
-  return Fact(fmt::format("action {} waits for other jobs in the store", *number));
+  if (number) found.refused = fmt::format("action {} waits for other jobs in the store", *number);
+  return found;
 }
 
 }  // namespace torc::workflow

@@ -77,12 +77,15 @@ class Application {
 
   [[nodiscard]] Result<void> check_environment(const claim::Reader& reader) const {
     const std::uint64_t workers = claim::State(reader).tally().live_workers;
-    if (!applied_.difference.has_other_environment || workers == 0) return {};
-    return Error{ErrorKind::busy,
-                 fmt::format("the environment of all jobs changed, and {} worker(s) at work would "
-                             "go on with the one before",
-                             show_count(workers)),
-                 "wait until they have left, or end them, then say it again; nothing was changed"};
+    const bool has_other_actions = !applied_.difference.actions.empty();
+    if ((!applied_.difference.has_other_environment && !has_other_actions) || workers == 0)
+      return {};
+    return Error{
+        ErrorKind::busy,
+        fmt::format("{} changed, and {} worker(s) at work would go on with what was before",
+                    has_other_actions ? "actions" : "the environment of all jobs",
+                    show_count(workers)),
+        "wait until they have left, or end them, then say it again; nothing was changed"};
   }
 
   [[nodiscard]] FormerNames former_names() const {
@@ -198,7 +201,7 @@ class Application {
     TORC_TRY(claim::update_user_data(tx, difference.user_data));
     TORC_TRY(claim::replace_terms(
         tx, {difference.settings, difference.max_failures, difference.budget, difference.schedulers,
-             difference.sort, difference.pending_failed}));
+             difference.sort, difference.pending_failed, difference.actions}));
     // Results that were looked at, and that something else speaks against.
     nothing_changed_ = difference.nothing() && applied_.stale.empty() && renewed == 0 &&
                        applied_.done.again.total() == 0 && applied_.done.taken_back == 0;

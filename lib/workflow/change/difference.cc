@@ -85,7 +85,7 @@ class DifferenceSearch {
     TORC_TRY(look_at_user_data());
     TORC_TRY(compare_whole(reader_, plan_, found_));
     TORC_ASSIGN(found_.retired, valid_again(reader_, plan_, matching_, found_.env));
-    TORC_TRY(refuse_other_actions());
+    TORC_TRY(look_at_actions());
     TORC_TRY(state_.sound());
     finish();
     return std::move(found_);
@@ -402,14 +402,19 @@ class DifferenceSearch {
   }
 
   // They may have been set off already, by jobs that the file has no more.
-  Result<void> refuse_other_actions() {
-    TORC_ASSIGN(const auto other, other_actions(reader_, plan_, numbers_));
-    if (!other) return {};
+  Result<void> look_at_actions() {
+    TORC_ASSIGN(const ActionDifference actions, compare_actions(reader_, plan_, numbers_));
+    for (const ActionDifference::Other& other : actions.others) {
+      note_setting(found_, fmt::format("action {}", other.now.number), other.what);
+      found_.actions.push_back(other.now);
+    }
+    if (!actions.refused) return {};
     return Error{
         ErrorKind::invalid,
-        fmt::format("the actions of the workflow cannot change while it lives: {}", *other),
-        "leave `actions:` as they were and apply the rest, or make a new store with `torc "
-        "init --force`, which keeps the old one"};
+        fmt::format("of the actions of a workflow only the commands can change while it lives: {}",
+                    *actions.refused),
+        "leave the rest of `actions:` as it was, or make a new store with `torc init --force`, "
+        "which keeps the old one"};
   }
 
   void finish() {

@@ -13,6 +13,7 @@
 #include "lib/claim/rules/plan.h"
 #include "lib/claim/tables/transaction.h"
 #include "lib/claim/tables/user_datum.h"
+#include "lib/claim/transactions/plan_writing.h"
 #include "lib/claim/transactions/reshape.h"
 #include "lib/workflow/change/job_matching.h"
 #include "lib/workflow/change/stale.h"
@@ -50,6 +51,7 @@ struct Difference {
   std::vector<claim::Scheduler> schedulers;  // all of them, where some change
   std::optional<SortMethod> sort;
   std::optional<bool> pending_failed;
+  std::vector<claim::ActionRecipe> actions;  // that run other commands from now on
   // Jobs whose definition, or what they wait for, is another one now: what of them has ended, also
   // after this was found, did so by what was said before. Sorted.
   std::vector<claim::JobRange> outdated;

@@ -104,8 +104,7 @@ TEST(Edits, tell_whatever_a_file_says_otherwise) {
        "b (1): cancel_on_blocking_job_failure"},
       {"jobs: [a]", "jobs: [s_1]", "refused: action 2 waits for other jobs in the store"},
       {"echo done", "echo evil",
-       "refused: an action (on_workflow_complete) runs 'echo evil' in the store, and 'echo done' "
-       "in the file"},
+       "action 1 (0): on_workflow_complete: it runs 'echo done' and ran 'echo evil'"},
       {"on_workflow_complete", "on_workflow_start",
        "refused: the action that runs 'echo done' has another trigger in the store"},
       {"max_failures: 3", "max_failures: 4", "max_failures (0): 3 was 4"},
