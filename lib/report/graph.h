@@ -11,6 +11,7 @@
 
 #include "lib/base/result.h"
 #include "lib/claim/rules/job.h"
+#include "lib/claim/rules/plan.h"
 #include "lib/claim/tables/transaction.h"
 #include "lib/spec/expand/expand.h"
 #include "lib/spec/load/outline.h"
@@ -54,6 +55,9 @@ struct Graph {
 // node of their own. Looks at the record of every job, unless all are in one state.
 Result<void> add_states(Graph& graph, const spec::Expansion& expansion,
                         const claim::Reader& reader);
+
+// Leaves the nodes that these jobs belong to and all that they wait for, directly or not.
+void leave_needed(Graph& graph, const std::vector<claim::JobRange>& jobs);
 
 // How a node is shown whose states are known: by what is most worth seeing among its jobs.
 struct NodeLook {

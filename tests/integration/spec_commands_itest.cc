@@ -197,6 +197,33 @@ TEST(Graph, draws_one_node_for_each_entry) {
   EXPECT_NE(svg.find("stroke-dasharray"), std::string::npos) << svg;
 }
 
+TEST(Graph, of_named_jobs_has_what_they_need_and_nothing_else) {
+  const Workplace here;
+  here.write("wf.yaml", R"(name: wf
+jobs:
+  - {name: "a_{i}", command: echo, parameters: {i: "1:3"}}
+  - {name: other, command: echo}
+  - {name: b, command: echo, depends_on: [a_2]}
+  - {name: c, command: echo, depends_on: [b, other]}
+)");
+  const auto entries = [&](std::vector<std::string> names) {
+    names.insert(names.begin(), {"graph"});
+    names.emplace_back("--json");
+    std::vector<std::string> found;
+    const json graph = json::parse(here.run(names).out, nullptr, false);
+    for (const json& vertex : graph["vertices"]) found.push_back(vertex["entry"]);
+    found.push_back(std::to_string(graph["edges"].size()));
+    return found;
+  };
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(entries({"wf.yaml", "b"}), (Words{"a_{i}", "b", "1"}));
+  EXPECT_EQ(entries({"wf.yaml", "stage:a", "other"}), (Words{"a_{i}", "other", "0"}));
+  EXPECT_EQ(entries({"wf.yaml", "c"}), (Words{"a_{i}", "other", "b", "c", "3"}));
+  EXPECT_EQ(here.run({"graph", "wf.yaml", "nobody"}).exit_code, 2);
+  ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
+  EXPECT_EQ(entries({"wf.torc", "b"}), (Words{"a_{i}", "b", "1"}));
+}
+
 TEST(Graph, of_thousands_of_entries_stays_readable) {
   const Workplace here;
   std::string text = "name: many\njobs:\n";

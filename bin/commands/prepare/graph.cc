@@ -5,8 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "bin/commands/commands.h"
+#include "bin/commands/job_words.h"
+#include "bin/commands/run/outlook.h"
+#include "bin/commands/selection.h"
 #include "bin/commands/spec_report.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
@@ -22,7 +26,8 @@ namespace torc::cli {
 namespace {
 
 struct GraphOptions {
-  std::string target;  // a spec or a store
+  std::string target;              // a spec or a store
+  std::vector<std::string> names;  // jobs; none: all of them
   std::string format = "dot";
   bool json = false;
 };
@@ -60,6 +65,22 @@ Result<report::Graph> draw(const workflow::LoadedSpec& loaded, store::Store* sto
   return graph;
 }
 
+// The jobs that were named.
+Result<std::vector<claim::JobRange>> named_jobs(const App& app, const GraphOptions& options,
+                                                const workflow::LoadedSpec& loaded,
+                                                store::Store* store) {
+  Selection selection;
+  TORC_ASSIGN(selection.names, job_words(app, options.names));
+  std::vector<claim::JobRange> jobs;
+  const auto select = [&](const claim::Reader& reader) -> Result<void> {
+    TORC_ASSIGN(jobs, select_jobs(reader, selection));
+    return {};
+  };
+  TORC_TRY(store != nullptr ? store->view(store::Freshness::latest, select)
+                            : look_before_store(loaded, select));
+  return jobs;
+}
+
 Result<Exit> run(const App& app, const GraphOptions& options) {
   std::unique_ptr<store::Store> store;
   if (is_directory(app, options.target)) {
@@ -69,7 +90,11 @@ Result<Exit> run(const App& app, const GraphOptions& options) {
               store ? load_from_store(app, *store)
                     : workflow::load_spec(app, options.target, workflow::Purpose::look));
   if (!loaded.expansion) return refuse_spec(app, loaded, options.json);
-  TORC_ASSIGN(const report::Graph graph, draw(loaded, store.get()));
+  TORC_ASSIGN(report::Graph graph, draw(loaded, store.get()));
+  if (!options.names.empty()) {
+    TORC_ASSIGN(const auto jobs, named_jobs(app, options, loaded, store.get()));
+    report::leave_needed(graph, jobs);
+  }
   if (options.json)
     say(app.out, "{}\n", report::json_text(to_json(graph)));
   else if (options.format == "svg")
@@ -88,6 +113,9 @@ void add_graph(Command& c) {
   c.about("Draw the dependencies; jobs of one entry are one node");
   c.argument("SPEC|STORE", o.target, "workflow file, - for stdin, or a store made by init")
       .required();
+  c.argument("NAME", o.names,
+             "only what these jobs need: by name, by #NUMBER, 'align_*', stage:align, @FILE or -")
+      .value("[NAME…]");
   c.option("--format", o.format, "what to write")
       .value("FORMAT")
       .choices({"dot", "mermaid", "svg"})
