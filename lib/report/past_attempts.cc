@@ -79,8 +79,7 @@ Result<std::vector<ToldAttempt>> past_attempts_of(const JobInStore& in) {
                                                                      : UINT64_MAX;
     for (const claim::KeptChange& change : changes) {
       if (change.sequence <= told.attempt.claim || change.sequence >= next) continue;
-      told.then = change;
-      break;
+      told.then = change;  // the last one is why there was another attempt
     }
   }
   return all;
@@ -91,12 +90,11 @@ std::optional<std::string> other_command_of_newest(const JobInStore& in) {
 }
 
 std::optional<claim::KeptChange> change_after_newest(const JobInStore& in) {
-  if (in.job.claim == 0 || claim::is_live(in.job.state) || claim::is_over(in.job.state)) return {};
+  const bool has_ended = claim::is_over(in.job.state) && in.job.state != claim::JobState::canceled;
+  if (claim::is_live(in.job.state) || has_ended) return {};
   const auto changes = changes_of(in);
-  if (!changes) return {};  // verify tells
-  const auto at = std::ranges::find_if(
-      *changes, [&](const claim::KeptChange& change) { return change.sequence > in.job.claim; });
-  return at == changes->end() ? std::nullopt : std::optional(*at);
+  if (!changes || changes->empty()) return {};  // verify tells what cannot be read
+  return changes->back().sequence > in.job.claim ? std::optional(changes->back()) : std::nullopt;
 }
 
 std::vector<std::string> past_attempt_lines(const JobInStore& in, const std::string& store,

@@ -17,7 +17,7 @@ struct ToldAttempt {
   claim::Job attempt;
   std::string command;    // as it ran; empty: it cannot be read
   bool is_as_now = true;  // it is the command that the workflow has now
-  // The first thing that a person changed about the job after that attempt was granted and before
+  // The last thing that a person changed about the job after that attempt was granted and before
   // the next one was; what was taken back is none.
   std::optional<claim::KeptChange> then;
 };
@@ -28,7 +28,8 @@ Result<std::vector<ToldAttempt>> past_attempts_of(const JobInStore& in);
 // What the newest attempt ran, where that is another command than its job has now.
 [[nodiscard]] std::optional<std::string> other_command_of_newest(const JobInStore& in);
 
-// What a person changed about the job since its newest attempt ended, where it waits to run again.
+// What a person changed last about the job since its newest attempt was granted, where it waits or
+// is canceled.
 [[nodiscard]] std::optional<claim::KeptChange> change_after_newest(const JobInStore& in);
 
 // "2 on node1: exit code 3 after 1m, ran: …; then: torc reset", the newest first; of more than a

@@ -57,6 +57,8 @@ class Look {
       ++state_.counts[static_cast<std::size_t>(state)];
       if (state == JobState::running) state_.running.push_back(JobId{id});
     }
+    for (const auto& [id, attempt] : oldest_later_)
+      state_.forgotten += attempt > 1 && !newest_.contains(id) ? 1U : 0U;
     std::ranges::sort(state_.running);
     if (state_.running.size() > PastState::kFirst) state_.running.resize(PastState::kFirst);
     auto& waiting = state_.counts[static_cast<std::size_t>(JobState::ready)];
@@ -92,6 +94,10 @@ class Look {
     const bool was_granted = attempt.claim != 0 && attempt.claimed_at <= at_;
     const bool waits = !claim::is_over(attempt.state) && !claim::is_live(attempt.state);
     if (waits || attempt.claimed_at > at_) went_on_.insert(id);
+    if (attempt.claimed_at > at_) {
+      const auto [oldest, fresh] = oldest_later_.try_emplace(id, attempt.attempt);
+      if (!fresh) oldest->second = std::min(oldest->second, attempt.attempt);
+    }
     if (!was_granted && !is_canceled) return;
     Newest& newest = newest_[id];
     if (attempt.claimed_at < newest.claimed_at) return;
@@ -129,8 +135,9 @@ class Look {
   const claim::Reader& reader_;
   WallTime at_;
   PastState state_;
-  std::unordered_map<std::uint64_t, Newest> newest_;  // by job
-  std::unordered_set<std::uint64_t> went_on_;         // jobs that were not over with that
+  std::unordered_map<std::uint64_t, Newest> newest_;               // by job
+  std::unordered_map<std::uint64_t, std::uint32_t> oldest_later_;  // attempt after then, by job
+  std::unordered_set<std::uint64_t> went_on_;  // jobs that were not over with that
 };
 
 }  // namespace

@@ -19,7 +19,8 @@ struct PastState {
   // By the state of then; what had not been started, or was to run again, is all `ready` here:
   // whether something was still in its way nobody remembers.
   claim::Counts counts{};
-  std::vector<JobId> running;  // the first of them
+  std::vector<JobId> running;   // the first of them
+  std::uint64_t forgotten = 0;  // of the ready: they had attempts, none of which is kept
   [[nodiscard]] std::uint64_t of(claim::JobState state) const {
     return counts[static_cast<std::size_t>(state)];
   }

@@ -242,6 +242,8 @@ TEST_P(ChangedFile, the_actions_of_a_store_stay_and_the_refusal_changes_nothing)
 TEST_P(ChangedFile, what_is_accepted_stays_and_is_not_asked_for_again) {
   write("1:2");
   ASSERT_EQ(run().exit_code, 0);
+  EXPECT_SAYS(here.run({"apply", "wf.yaml", "--accept", "merge"}),
+              "nothing speaks against the results that --accept names");
   (void)ran();
   write("1:2", "echo merged >> log");
   const json tried = apply({"--accept", "merge", "--dry-run"});

@@ -173,6 +173,41 @@ TEST_P(Undo, a_job_that_waits_tells_what_had_it_run_again) {
   EXPECT_FALSE(here.run({"job", "a_1"}).says("torc reset"));
 }
 
+TEST_P(Undo, what_is_canceled_or_runs_again_tells_the_last_word) {
+  ASSERT_EQ(here.run({"reset", "b", "--yes"}).exit_code, 0);
+  ASSERT_EQ(here.run({"cancel", "b"}).exit_code, 0);
+  EXPECT_TRUE(here.run({"job", "b"}).says(": torc cancel b ("));
+  ASSERT_EQ(here.run({"retry", "b", "--run"}).exit_code, 0);
+  EXPECT_EQ(here.json({"job", "b"})["past_attempts"][0]["change"]["command_line"],
+            "torc retry b --run");
+}
+
+TEST_P(Undo, the_list_says_what_can_be_taken_back_now) {
+  ASSERT_EQ(here.run({"set", "a_1", "priority=3"}).exit_code, 0);
+  ASSERT_EQ(here.run({"reset", "a_1", "--yes"}).exit_code, 0);
+  ASSERT_EQ(here.run({"set", "a_1", "priority=3"}).exit_code, 0);
+  json list = here.json({"undo", "--list"})["kept_changes"];
+  ASSERT_EQ(list.size(), 2U) << "a completed job is left alone";
+  EXPECT_EQ(list[0]["undoable"], true);
+  EXPECT_EQ(list[0]["changed_jobs"], 1);
+  EXPECT_EQ(list[1]["undoable"], false) << "after the newer one";
+  EXPECT_TRUE(here.run({"undo", "--list"}).says("after those above"));
+  ASSERT_EQ(here.run({"run"}).exit_code, 0);
+  EXPECT_EQ(here.json({"undo", "--list"})["kept_changes"][0]["undoable"], false);
+  EXPECT_TRUE(here.run({"undo", "--list"}).says("no: "));
+}
+
+TEST_P(Undo, an_attempt_that_is_kept_no_more_is_told_as_such) {
+  ASSERT_EQ(here.run({"set", "--keep-attempts", "0"}).exit_code, 0);
+  ASSERT_EQ(here.run({"redo", "b", "--yes"}).exit_code, 0);
+  const json events = here.json({"history", "a_1"})["events"];
+  std::uint64_t first = 0;
+  for (const json& event : events) {
+    if (event["event"] == "claimed") first = event["commit"];
+  }
+  EXPECT_EQ(here.json({"status", "--at", std::to_string(first + 1)})["forgotten_jobs"], 1);
+}
+
 TEST_P(Undo, no_more_attempts_are_kept_than_was_said) {
   ASSERT_EQ(here.run({"set", "--keep-attempts", "2"}).exit_code, 0);
   for (int n = 0; n < 4; ++n) ASSERT_EQ(here.run({"redo", "b", "--yes"}).exit_code, 0);
@@ -195,15 +230,30 @@ TEST_P(Undo, status_at_a_commit_and_at_a_time) {
   }
   const json then = here.json({"status", "--at", std::to_string(claim)});
   EXPECT_EQ(then["jobs"], 4);
-  EXPECT_EQ(then["past_jobs_by_state"], (json{{"completed", 3}, {"running", 1}}));
+  EXPECT_EQ(then["forgotten_jobs"], 0);
   EXPECT_EQ(then["first_running"], (json{"b"}));
-  EXPECT_EQ(here.json({"status", "--at", "1"})["past_jobs_by_state"], (json{{"waiting", 4}}));
-  EXPECT_EQ(here.json({"status", "--at", "1h"})["past_jobs_by_state"], (json{{"waiting", 4}}));
-  EXPECT_EQ(here.json({"status", "--at", "0s"})["past_jobs_by_state"], (json{{"completed", 4}}));
+  // "waiting running completed" at that time; there is none in another state.
+  const auto at = [&](const std::string& when) {
+    json states = here.json({"status", "--at", when})["past_jobs_by_state"];
+    std::string text;
+    for (const char* state : {"waiting", "running", "completed"}) {
+      text += states[state].dump() + " ";
+      states.erase(state);
+    }
+    for (const json& none : states) EXPECT_EQ(none, 0) << states;
+    return text;
+  };
+  EXPECT_EQ(at(std::to_string(claim)), "0 1 3 ");
+  EXPECT_EQ(at("1"), "4 0 0 ");
+  EXPECT_EQ(at("1h"), "4 0 0 ");
+  EXPECT_EQ(at("0s"), "0 0 4 ");
   ASSERT_EQ(here.run({"reset", "a_1", "--yes"}).exit_code, 0);
-  EXPECT_EQ(here.json({"status", "--at", "0s"})["past_jobs_by_state"],
-            (json{{"completed", 2}, {"waiting", 2}}));
-  for (const char* wrong : {"1000000", "yesterday"}) {
+  EXPECT_EQ(at("0s"), "2 0 2 ");
+  // Where the files of commits are there, also ends have the number of theirs.
+  if (GetParam() == "journal") {
+    EXPECT_EQ(at(std::to_string(claim + 1)), "0 0 4 ");
+  }
+  for (const char* wrong : {"1000000", "yesterday", "2100-01-01 12:00"}) {
     const Ended refused = here.run({"status", "--at", wrong});
     EXPECT_EQ(refused.exit_code, 2) << refused;
     EXPECT_TRUE(refused.says("--at")) << refused;

@@ -281,6 +281,20 @@ ordered_json applied_json(const store::Store& store, const Applied& applied, boo
           {"kept_running_jobs", applied.running}};
 }
 
+namespace {
+
+// Who accepts a result, and nothing speaks against it, may have meant another one.
+void note_needless_accept(const App& app, const workflow::ApplyTerms& terms,
+                          const Applied& applied) {
+  if (!terms.spared || applied.accepted() > 0) return;
+  for (const Edit& edit : applied.difference.edits) {
+    if (edit.spared > 0) return;
+  }
+  say(app.err, "torc: note: nothing speaks against the results that --accept names\n");
+}
+
+}  // namespace
+
 Result<Exit> apply_and_tell(const App& app, const ApplyRequest& request) {
   TORC_ASSIGN(auto loaded, workflow::load_spec(app, request.file));
   if (!loaded.expansion) return refuse_spec(app, loaded, request.json, "nothing was changed");
@@ -302,6 +316,7 @@ Result<Exit> apply_and_tell(const App& app, const ApplyRequest& request) {
     if (!request.dry_run) settle_allocations(app, *store, Telling::err_alone);
     return Exit::ok;
   }
+  note_needless_accept(app, request.terms, applied);
   if (applied.nothing()) {
     say(app.out, "nothing differs: the store is what {} says\n", request.file);
     return Exit::ok;

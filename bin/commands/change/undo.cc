@@ -1,6 +1,7 @@
 // torc undo: the last thing that a person changed is taken back.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -55,22 +56,40 @@ ordered_json json_of(const std::vector<KeptChange>& changes) {
   return list;
 }
 
-std::string undo_of(const KeptChange& change) {
-  if (change.undone_at != WallTime{}) return "taken back " + show_time(change.undone_at);
-  if (change.is_too_large) return "no: too large";
-  return change.bytes > 0 ? "yes" : "no: too long ago";
+// `first`: the newest that was not taken back, with the others of its command. `hindrance`: what
+// keeps that from being taken back; empty: nothing.
+std::string undo_of(const KeptChange& change, const KeptChange* first,
+                    const std::string& hindrance) {
+  if (change.undone_at != WallTime{}) return "was taken back";
+  if (change.is_too_large) return "no: it is too large";
+  if (change.bytes == 0) return "no: it is not kept any more";
+  if (first == nullptr || change.is_of_the_same_command(*first))
+    return hindrance.empty() ? "yes" : "no: " + hindrance;
+  return hindrance.empty() ? "after those above" : "no: another came after it";
 }
 
 Result<Exit> list(const App& app, store::Store& store, const UndoOptions& options) {
   std::vector<KeptChange> changes;
-  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) {
+  std::string hindrance;
+  const auto look = [&](const claim::Reader& reader) -> Result<void> {
     changes.clear();
-    return claim::scan_changes(reader, [&](const KeptChange& change) {
+    TORC_TRY(claim::scan_changes(reader, [&](const KeptChange& change) {
       changes.push_back(change);
       return true;
-    });
-  }));
+    }));
+    TORC_ASSIGN(const auto hinders, workflow::what_hinders_taking_back(reader));
+    hindrance = hinders.value_or("");
+    return {};
+  };
+  TORC_TRY(store.view(store::Freshness::latest, look));
+  const auto newest = std::ranges::find(changes, WallTime{}, &KeptChange::undone_at);
+  const KeptChange* const first = newest == changes.end() ? nullptr : &*newest;
   if (options.json) {
+    // Of older ones nobody knows before those above are taken back.
+    for (KeptChange& change : changes) {
+      const bool is_first = first != nullptr && change.is_of_the_same_command(*first);
+      if (!is_first || !hindrance.empty()) change.bytes = 0;
+    }
     const ordered_json out = {{"store", store.directory().string()},
                               {"kept_changes", json_of(changes)}};
     say(app.out, "{}\n", report::json_text(out));
@@ -83,11 +102,12 @@ Result<Exit> list(const App& app, store::Store& store, const UndoOptions& option
   Table table({{"time"},
                {"by", Align::left, Shorten::yes, 2},
                {"command", Align::left, Shorten::yes},
-               {"jobs", Align::right},
-               {"can be taken back"}});
+               {"jobs", Align::right, Shorten::no, 3},
+               {"can be taken back", Align::left, Shorten::yes}});
   for (const KeptChange& change : changes) {
     table.add({show_time(change.at), change.by, change.words,
-               change.is_too_large ? "-" : show_count(change.jobs), undo_of(change)});
+               change.is_too_large ? "-" : show_count(change.jobs),
+               undo_of(change, first, hindrance)});
   }
   say_table(app, table);
   return Exit::ok;
@@ -112,8 +132,15 @@ void put_file_back(const App& app, store::Store& store, const workflow::TakenBac
   if (!replaced) say(app.err, "torc: warning: {}\n", replaced.error().text());
 }
 
-// A file that still says what was taken back would be applied again.
+// A file that still says what was taken back, or is another one than it was, is followed again.
 void say_what_the_file_says(const App& app, store::Store& store, const workflow::TakenBack& taken) {
+  const std::string& words = taken.changes.front().words;
+  const auto is_of = [&](std::string_view command) { return words.starts_with(command); };
+  if (taken.file.empty()) {
+    if (is_of("torc reinit") || is_of("torc apply") || is_of("torc run"))
+      say(app.out, "what changed of files is found again by the next `torc run FILE`\n");
+    return;
+  }
   const auto settings = workflow::read_settings(store);
   if (!settings || settings->directory.file.empty()) return;
   const Path file = app.directory / settings->directory.file;
@@ -144,6 +171,13 @@ void print_undone(const App& app, const workflow::TakenBack& taken, bool dry_run
   const std::uint64_t jobs = jobs_of(taken.changes);
   say(app.out, "{} `{}` of {} by {}", dry_run ? "would take back" : "took back",
       printable(newest.words), show_time(newest.at), printable(newest.by));
+  if (newest.words.starts_with("torc add ") && jobs > 0) {
+    say(app.out, ": {} job{} {} gone again\n", show_count(jobs), jobs == 1 ? "" : "s",
+        dry_run     ? "would be"
+        : jobs == 1 ? "is"
+                    : "are");
+    return;
+  }
   if (jobs > 0)
     say(app.out, ": {} job{} {} as before", show_count(jobs), jobs == 1 ? "" : "s",
         dry_run     ? "would be"
@@ -169,7 +203,7 @@ Result<Exit> run(const App& app, const UndoOptions& options) {
     say(app.out, "{}\n", report::json_text(out));
   } else if (done) {
     print_undone(app, taken, options.dry_run);
-    if (!taken.file.empty()) say_what_the_file_says(app, *store, taken);
+    say_what_the_file_says(app, *store, taken);
     if (!options.dry_run) say_presence(app, *store);
   } else {
     return refuse(app, taken);

@@ -106,12 +106,14 @@ void add_status(Command& c) {
   auto& o = c.options<StatusOptions>();
   c.about("Show progress, workers and failures");
   c.argument("STORE", o.store, "store");
-  c.flag("--submit", o.submit,
-         "first submit the allocations that wait for it, as torc submit does");
-  c.flag("--stages", o.stages, "also how far the jobs of each entry are; every job is looked at");
-  c.flag("--exit-code", o.exit_code,
-         "exit code 0 when all jobs have completed; 1 when some failed or will not be reached; 3 "
-         "when it is not finished");
+  const Flag submit = c.flag("--submit", o.submit,
+                             "first submit the allocations that wait for it, as torc submit does");
+  const Flag stages = c.flag("--stages", o.stages,
+                             "also how far the jobs of each entry are; every job is looked at");
+  const Flag exit_code = c.flag(
+      "--exit-code", o.exit_code,
+      "exit code 0 when all jobs have completed; 1 when some failed or will not be reached; 3 "
+      "when it is not finished");
   const Flag watch = c.flag("--watch", o.watch, "show it again and again until it is over");
   c.option("--every", o.every, parse_duration, "with --watch: from one look to the next")
       .value("TIME")
@@ -121,7 +123,10 @@ void add_status(Command& c) {
            "how far it was at an earlier time: 2h ago, at '2026-05-01 12:00', or when commit N was "
            "made")
       .value("TIME|N")
-      .excludes(watch);
+      .excludes(watch)
+      .excludes(submit)
+      .excludes(stages)
+      .excludes(exit_code);
   c.shows_tables();
   c.run([&o](const App& app) { return run(app, o); });
 }

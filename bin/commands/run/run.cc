@@ -131,15 +131,19 @@ Result<Followed> say_what_differs(const App& app, const RunOptions& options, sto
   return Followed{false, {}};
 }
 
+Result<void> refuse_outlook_for_programs(const RunOptions& options,
+                                         const workflow::LoadedSpec& loaded) {
+  if (!options.dry_run || !options.json) return {};
+  return invalid(
+      "-n tells people what would run",
+      fmt::format("`torc apply {} --dry-run --json` tells programs", shell_word(loaded.file)));
+}
+
 // The store becomes what the file says. A person is asked before anything that completed is done
 // again, and before that whether there are the jobs that were named.
 Result<Followed> follow_file(const App& app, const RunOptions& options, store::Store& store,
                              const workflow::LoadedSpec& loaded, const Path& workdir) {
-  if (options.dry_run && options.json) {
-    return invalid(
-        "-n tells people what would run",
-        fmt::format("`torc apply {} --dry-run --json` tells programs", shell_word(loaded.file)));
-  }
+  TORC_TRY(refuse_outlook_for_programs(options, loaded));
   const bool silent = options.json || options.worker.quiet;
   const bool asks = !options.yes && !silent && can_ask(app);
   workflow::ApplyTerms terms;
@@ -184,6 +188,7 @@ Result<void> refuse_second_store(const App& app, const workflow::LoadedSpec& loa
 Result<void> look_at_first_run(const App& app, const RunOptions& options,
                                const workflow::LoadedSpec& loaded) {
   const ChoiceOptions& choice = options.choice;
+  TORC_TRY(refuse_outlook_for_programs(options, loaded));
   if (!options.dry_run && !choice.chooses() && choice.force.empty()) return {};
   return look_before_store(loaded, [&](store::Transaction& tx) -> Result<void> {
     if (!options.dry_run) return check_names(tx, choice);

@@ -29,6 +29,7 @@
 #include "lib/store/engine/engine_name.h"
 #include "lib/store/journal/chain.h"
 #include "lib/worker/setup/worker_setup.h"
+#include "lib/workflow/change/addition.h"
 #include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::cli {
@@ -228,7 +229,9 @@ std::string History::what(const claim::Reader& reader, const Event& event) {
     }
     case EventKind::changed:
     case EventKind::undone:
-      return fmt::format("{}, by {}", printable(event.command), printable(event.by));
+      return event.by == workflow::who_asks(app_)
+                 ? printable(event.command)
+                 : fmt::format("{}, by {}", printable(event.command), printable(event.by));
     case EventKind::gang_claimed:
       return fmt::format("{} nodes", event.count);
     case EventKind::added:
@@ -243,15 +246,16 @@ std::string History::what(const claim::Reader& reader, const Event& event) {
 }
 
 void History::show_extent(const claim::Reader& reader) const {
+  const std::uint32_t kept = claim::kept_attempts(reader) + 1;
+  const std::string attempts = kept == 1 ? "attempt" : show_count(kept) + " attempts";
   if (store_->identity().engine == store::Engine::lmdb) {
-    say(app_.out,
-        "engine lmdb keeps no commits: told from the state, of each job the last {} attempts\n",
-        claim::kept_attempts(reader) + 1);
+    say(app_.out, "engine lmdb keeps no commits: told from the state, of each job its last {}\n",
+        attempts);
   } else if (extent_.first != 1) {
-    say(app_.out, "{}; of what is older the state tells each job's last {} attempts\n",
+    say(app_.out, "{}; of what is older the state tells each job's last {}\n",
         extent_.first == 0 ? std::string("no commits are left")
                            : fmt::format("commits from {} on are left", extent_.first),
-        claim::kept_attempts(reader) + 1);
+        attempts);
   }
   if (!extent_.without_gap)
     say(app_.out, "some commits are missing between: collected, or lost in a repair\n");

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "lib/claim/tables/gang_record.h"
+#include "lib/claim/tables/past_attempts.h"
 #include "lib/claim/tables/tables.h"
 #include "lib/store/engine/commit_file.h"
 
@@ -279,7 +280,12 @@ void Historian::rest(std::string_view key, std::string_view value) {
     const auto job = decode_job(value);
     // Without a claim it is as if it had never been granted. Of a job that the commits told of, a
     // newer record is of a commit that came after them.
-    if (job && job->claim != 0 && !jobs_.contains(*id)) job_written({}, *id, *job);
+    if (!job || job->claim == 0 || jobs_.contains(*id)) return;
+    Job told = *job;
+    // What was thrown away, or is to be tried again, ended all the same.
+    const bool waits = !is_live(told.state) && !is_over(told.state);
+    if (waits && told.outcome.cause != EndCause::none) told.state = state_of_end(told.outcome);
+    job_written({}, *id, told);
     return;
   }
   if (const auto of = past_attempt_in(key)) {

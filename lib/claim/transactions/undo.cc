@@ -12,7 +12,7 @@
 #include "lib/claim/tables/corruption.h"
 #include "lib/claim/tables/state.h"
 #include "lib/claim/tables/tables.h"
-#include "lib/claim/transactions/live.h"
+#include "lib/claim/transactions/reshape_parts.h"
 
 namespace torc::claim {
 namespace {
@@ -116,28 +116,27 @@ Record record_of(const Transaction& tx, const NotedTransaction& noted, const Ask
   return record;
 }
 
-// The jobs whose records it wrote, those that it took out or brought back, and those that are new.
-void count_jobs(const Record& record, KeptChange& change) {
-  std::vector<std::uint64_t> jobs;
+// The jobs whose records, terms or templates it wrote, those that it took out or brought back, and
+// those that are new.
+void count_jobs(const Reader& reader, const Record& record, KeptChange& change) {
+  std::vector<JobRange> jobs;
   for (const Written& w : record.written) {
-    for (const Table table : {Table::job, Table::removed}) {
-      if (const auto id = id_in(table, w.key)) jobs.push_back(*id);
+    for (const Table table : {Table::job, Table::removed, Table::own_rank}) {
+      if (const auto id = id_in(table, w.key)) jobs.push_back({JobId{*id}, 1});
     }
+    if (!is_in(Table::job_template, w.key)) continue;
+    const auto value = reader.get(w.key);
+    const auto t = value ? decode_template(w.key, *value) : std::nullopt;
+    if (t && are_jobs(raw(t->first), t->count)) jobs.push_back({t->first, t->count});
   }
   const auto before = decode_tally(record.tally_before);
   const auto after = decode_tally(record.tally_after);
   if (before && after && after->jobs() > before->jobs()) {
-    for (std::uint64_t id = before->jobs() + 1; id <= after->jobs(); ++id) jobs.push_back(id);
+    jobs.push_back({JobId{before->jobs() + 1}, after->jobs() - before->jobs()});
   }
-  std::ranges::sort(jobs);
-  jobs.erase(std::ranges::unique(jobs).begin(), jobs.end());
-  change.jobs = jobs.size();
-  for (const std::uint64_t id : jobs) {
-    add_to(change.ranges, id);
-    if (change.ranges.size() <= KeptChange::kMostRanges) continue;
-    change.ranges.pop_back();
-    break;
-  }
+  change.ranges = joined_ranges(std::move(jobs));
+  for (const JobRange& range : change.ranges) change.jobs += range.count;
+  if (change.ranges.size() > KeptChange::kMostRanges) change.ranges.resize(KeptChange::kMostRanges);
 }
 
 // `bytes`: of the newest.
@@ -183,7 +182,7 @@ bool put_back_tally(Transaction& tx, const Record& record) {
 }
 
 // What is another one than the change left it; nullopt: nothing is. 0: it is of no single job.
-std::optional<JobId> first_that_went_on(const Transaction& tx, const Record& record) {
+std::optional<JobId> first_that_went_on(const Reader& tx, const Record& record) {
   std::optional<JobId> first;
   for (const Written& w : record.written) {
     if (mark_of(tx.get(w.key)) == w.after) continue;
@@ -191,6 +190,35 @@ std::optional<JobId> first_that_went_on(const Transaction& tx, const Record& rec
     first = JobId{};
   }
   return first;
+}
+
+// A change, and whether the keys that it wrote let it be taken back.
+struct Looked {
+  Undone undone;
+  std::optional<KeptChange> change;
+  std::optional<Record> record;
+};
+
+Result<Looked> look_at(const Reader& reader, std::uint64_t number) {
+  Looked looked;
+  TORC_ASSIGN(looked.change, read_change(reader, number));
+  if (looked.change && looked.change->undone_at != WallTime{}) {
+    looked.undone.answer = Undone::Answer::before;
+    return looked;
+  }
+  const Key key = before_change_key(number);
+  const auto bytes = reader.get(key);
+  if (!looked.change || !bytes) {
+    looked.undone.answer = Undone::Answer::not_kept;
+    return looked;
+  }
+  looked.record = decode_record(*bytes);
+  if (!looked.record) return unreadable(key);
+  if (const auto job = first_that_went_on(reader, *looked.record)) {
+    looked.undone.answer = Undone::Answer::gone_on;
+    looked.undone.job = *job;
+  }
+  return looked;
 }
 
 }  // namespace
@@ -208,7 +236,7 @@ void keep_change(Transaction& tx, const NotedTransaction& noted, const AskedChan
   if (!change.is_too_large) {
     const Record record = record_of(tx, noted, asked);
     if (record.written.empty() && record.tally_before.empty()) return;
-    count_jobs(record, change);
+    count_jobs(tx, record, change);
     bytes = encode(record);
     if (bytes.size() > NotedTransaction::kMostBytes) bytes.clear();
     change.bytes = bytes.size();
@@ -218,27 +246,19 @@ void keep_change(Transaction& tx, const NotedTransaction& noted, const AskedChan
   if (!bytes.empty()) tx.put(before_change_key(change.number), bytes);
 }
 
+Result<Undone> can_undo_change(const Reader& reader, std::uint64_t number) {
+  TORC_ASSIGN(const Looked looked, look_at(reader, number));
+  return looked.undone;
+}
+
 Result<Undone> undo_change(Transaction& tx, std::uint64_t number, WallTime now,
                            const std::string& by) {
-  Undone undone;
-  TORC_ASSIGN(auto change, read_change(tx, number));
-  if (change && change->undone_at != WallTime{}) {
-    undone.answer = Undone::Answer::before;
-    return undone;
-  }
+  TORC_ASSIGN(Looked looked, look_at(tx, number));
+  Undone undone = std::move(looked.undone);
+  if (undone.answer != Undone::Answer::done) return undone;
+  auto& change = looked.change;
+  auto& record = looked.record;
   const Key key = before_change_key(number);
-  const auto bytes = tx.get(key);
-  if (!change || !bytes) {
-    undone.answer = Undone::Answer::not_kept;
-    return undone;
-  }
-  auto record = decode_record(*bytes);
-  if (!record) return unreadable(key);
-  if (const auto job = first_that_went_on(tx, *record)) {
-    undone.answer = Undone::Answer::gone_on;
-    undone.job = *job;
-    return undone;
-  }
   for (const Written& w : record->written) {
     if (w.before) {
       tx.put(w.key, *w.before);

@@ -42,6 +42,9 @@ struct Undone {
   std::string text_before;
 };
 
+// Whether that would be `done`, as far as the keys tell that the change wrote.
+Result<Undone> can_undo_change(const Reader& reader, std::uint64_t number);
+
 // Puts back what was there, if all that the change wrote is still as it left it. Counters go on
 // from what they are. What belongs together is not looked at: whoever asks verifies the state
 // before it is committed (audit/verify.h), and commits nothing else than `done`. Error corrupt.

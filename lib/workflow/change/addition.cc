@@ -1,5 +1,7 @@
 #include "lib/workflow/change/addition.h"
 
+#include <pwd.h>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -144,10 +146,24 @@ Result<Added> add_to(const Context& context, store::Store& store, const Addition
   return added;
 }
 
+namespace {
+
+std::string name_of_user(std::uint32_t uid) {
+  constexpr std::size_t kMostBytes = 16384;
+  std::string buffer(kMostBytes, '\0');
+  passwd entry{};
+  passwd* found = nullptr;
+  if (getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr)
+    return found->pw_name;
+  return fmt::format("uid {}", uid);
+}
+
+}  // namespace
+
 std::string who_asks(const Context& context) {
   std::string user = context.env("USER").value_or("");
   if (user.empty()) user = context.env("LOGNAME").value_or("");
-  if (user.empty()) user = fmt::format("uid {}", context.world.uid);
+  if (user.empty()) user = name_of_user(context.world.uid);
   return fmt::format("{}@{}", user, context.world.host);
 }
 

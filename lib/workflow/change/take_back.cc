@@ -25,17 +25,23 @@ std::string advice_for(std::string_view words) {
     std::string_view command;
     std::string_view advice;
   };
+  static constexpr std::string_view kRunsAgain =
+      "results that were thrown away are not put back any more: what waits runs again";
+  static constexpr std::string_view kEditBack =
+      "edit the workflow file back and say `torc run FILE`: of what it made before, what has not "
+      "run since counts again";
   static constexpr std::array kOtherWays = {
       Other{"cancel", "`torc retry --canceled` lets canceled jobs run after all"},
       Other{"hold", "`torc release NAME…` lets them run"},
       Other{"release", "`torc hold NAME…` keeps them from being started"},
       Other{"rm", "`torc rm --undo NAME…` puts removed jobs back"},
-      Other{"set", "`torc set` sets it to what it was"},
-      Other{"redo", "`torc cancel NAME…` ends jobs that run"},
-      Other{"reset", "`torc cancel NAME…` ends jobs that run"},
-      Other{"retry", "`torc cancel NAME…` ends jobs that run"},
-      Other{"apply", "edit the workflow file back and apply it: results that it made count again"},
-      Other{"run", "edit the workflow file back and apply it: results that it made count again"},
+      Other{"set", "`torc set` sets what has not completed to what it was"},
+      Other{"add", "`torc rm NAME…` takes jobs out of the workflow"},
+      Other{"redo", kRunsAgain},
+      Other{"reset", kRunsAgain},
+      Other{"retry", "`torc cancel NAME…` ends those that run"},
+      Other{"apply", kEditBack},
+      Other{"run", kEditBack},
   };
   constexpr std::string_view kProgram = "torc ";
   if (!words.starts_with(kProgram)) return "";
@@ -50,6 +56,9 @@ std::string advice_for(std::string_view words) {
 std::string job_gone_on(const claim::Reader& reader, JobId id) {
   RecipeBook book;
   const auto job = claim::read_job(reader, id);
+  if (job && job->state == claim::JobState::canceled)
+    return fmt::format("job {} was at work, and has been ended",
+                       printable(job_name(book, reader, id)));
   return fmt::format("job {} has gone on since, and is {} now",
                      printable(job_name(book, reader, id)),
                      claim::to_string(job ? job->state : claim::JobState::ready));
@@ -90,6 +99,15 @@ Result<std::vector<KeptChange>> newest_command(const claim::Reader& reader) {
 }
 
 }  // namespace
+
+Result<std::optional<std::string>> what_hinders_taking_back(const claim::Reader& reader) {
+  TORC_ASSIGN(const std::vector<KeptChange> changes, newest_command(reader));
+  for (const KeptChange& kept : changes) {
+    TORC_ASSIGN(const Undone undone, claim::can_undo_change(reader, kept.number));
+    if (undone.answer != Undone::Answer::done) return std::optional(why_not(reader, undone));
+  }
+  return std::optional<std::string>();
+}
 
 Result<TakenBack> take_back(const Context& context, const MakeChange& change) {
   TakenBack taken;

@@ -23,6 +23,10 @@ struct TakenBack {
   std::string text_before;
 };
 
+// Why the newest command that was not taken back cannot be, as far as is seen without trying;
+// nullopt: it can, or there is none.
+Result<std::optional<std::string>> what_hinders_taking_back(const claim::Reader& reader);
+
 // One commit, made by `change`: all of the command, or nothing. It is only made where the state is
 // a sound one afterwards (claim::verify_state), which costs as much as there are jobs.
 Result<TakenBack> take_back(const Context& context, const MakeChange& change);

@@ -335,16 +335,22 @@ std::vector<claim::UserDatum> user_data_of(const spec::Expansion& expansion) {
   return all;
 }
 
-std::shared_ptr<const RecipeBook::Page> RecipeBook::find(const claim::Reader& reader, JobId id) {
-  if (reader.sequence() != seen_) {
-    seen_ = reader.sequence();
-    const std::uint64_t edition = claim::read_edition(reader);
-    if (edition != edition_) {
-      sweeps_.clear();
-      kept_ = 0;
-    }
-    edition_ = edition;
+// What a transaction itself has changed is of an edition that another commit may get.
+void RecipeBook::look_at_edition(const claim::Reader& reader) {
+  const bool may_come_to_nothing = dynamic_cast<const claim::Transaction*>(&reader) != nullptr;
+  if (!may_come_to_nothing && reader.sequence() == seen_) return;
+  seen_ = may_come_to_nothing ? kNone : reader.sequence();
+  const std::uint64_t edition = claim::read_edition(reader);
+  const bool is_its_own = may_come_to_nothing && edition == reader.sequence();
+  if (edition != edition_ || is_its_own) {
+    sweeps_.clear();
+    kept_ = 0;
   }
+  edition_ = is_its_own ? kNone : edition;
+}
+
+std::shared_ptr<const RecipeBook::Page> RecipeBook::find(const claim::Reader& reader, JobId id) {
+  look_at_edition(reader);
   if (auto it = sweeps_.upper_bound(raw(id)); it != sweeps_.begin()) {
     --it;
     if (raw(id) - it->first < it->second->job_template.count) return it->second;

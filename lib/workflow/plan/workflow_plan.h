@@ -104,10 +104,15 @@ class RecipeBook {
 
  private:
   std::map<std::uint64_t, std::shared_ptr<const Page>>
-      sweeps_;                 // by first id; single jobs are not kept
-  std::size_t kept_ = 0;       // bytes of their recipes as stored
-  std::uint64_t seen_ = 0;     // commit at which the edition was looked up
-  std::uint64_t edition_ = 0;  // of what is kept
+      sweeps_;  // by first id; single jobs are not kept
+  void look_at_edition(const claim::Reader& reader);
+
+  static constexpr std::uint64_t kNone = UINT64_MAX;
+  std::size_t kept_ = 0;  // bytes of their recipes as stored
+  // Commit of which the edition is known: of a view, never of a transaction, of which nobody knows
+  // whether it becomes that commit.
+  std::uint64_t seen_ = kNone;
+  std::uint64_t edition_ = kNone;  // of what is kept
 };
 
 // "?" when the job has no readable recipe.
