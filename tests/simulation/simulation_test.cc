@@ -36,10 +36,12 @@ TEST_F(Lives, keep_every_promise_whatever_goes_wrong) {
     sum.refused += lived.figures.refused;
     sum.runs += lived.figures.runs;
     sum.idle += lived.figures.idle;
+    sum.edits += lived.figures.edits;
   }
   // They are no lives in which nothing happens.
   EXPECT_GT(sum.lost, lives / 10);
   EXPECT_GT(sum.runs, lives * 150);
+  EXPECT_GT(sum.edits, lives / 2);
   EXPECT_GT(sum.idle, lives / 10);
 }
 
