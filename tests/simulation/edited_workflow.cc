@@ -58,7 +58,8 @@ void EditedWorkflow::wrong(std::uint64_t id, const Stored& stored, const std::st
 
 void EditedWorkflow::claims(const claim::Reader& reader, const claim::ClaimToken& token) {
   const std::uint64_t id = raw(token.job);
-  const auto page = book_.find(reader, token.job);
+  workflow::RecipeBook book;  // of this transaction alone, which may come to nothing
+  const auto page = book.find(reader, token.job);
   if (page == nullptr) return world_.violate(fmt::format("job {} has no recipe", id));
   const auto rendered = page->recipe.render(id - raw(page->job_template.first));
   Made made{rendered.command, {}};
@@ -86,10 +87,11 @@ int EditedWorkflow::exit_code_of(const claim::ClaimToken& token) const {
 
 // --- the store, and the file ---
 
-void EditedWorkflow::read_one(const claim::Reader& reader, std::uint64_t id) {
+void EditedWorkflow::read_one(const claim::Reader& reader, workflow::RecipeBook& book,
+                              std::uint64_t id) {
   Stored& stored = stored_[id];
   const auto job = claim::read_job(reader, JobId{id});
-  const auto page = book_.find(reader, JobId{id});
+  const auto page = book.find(reader, JobId{id});
   if (!job || page == nullptr) return world_.violate(fmt::format("job {} cannot be read", id));
   const auto rendered = page->recipe.render(id - raw(page->job_template.first));
   stored.job = *job;
@@ -108,7 +110,8 @@ void EditedWorkflow::read(const claim::Reader& reader) {
   if (!count) return world_.violate("the jobs cannot be counted: " + count.error().text());
   stored_.assign(*count + 1, {});
   numbers_.clear();
-  for (std::uint64_t id = 1; id <= *count; ++id) read_one(reader, id);
+  workflow::RecipeBook book;
+  for (std::uint64_t id = 1; id <= *count; ++id) read_one(reader, book, id);
 }
 
 bool EditedWorkflow::is_as_in_file(const Stored& stored) const {

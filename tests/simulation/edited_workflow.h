@@ -60,7 +60,7 @@ class EditedWorkflow {
   };
   // All jobs of the store, by number, and their numbers by name.
   void read(const claim::Reader& reader);
-  void read_one(const claim::Reader& reader, std::uint64_t id);
+  void read_one(const claim::Reader& reader, workflow::RecipeBook& book, std::uint64_t id);
   [[nodiscard]] bool is_as_in_file(const Stored& stored) const;
   [[nodiscard]] std::string how_it_differs(const Stored& stored) const;
   void check_definitions(Seen seen);
@@ -79,7 +79,6 @@ class EditedWorkflow {
   std::set<std::uint64_t> removed_;                               // that the file has
   std::vector<Stored> stored_;
   std::map<std::string, std::uint64_t> numbers_;
-  workflow::RecipeBook book_;
 };
 
 }  // namespace torc::simulation

@@ -210,7 +210,7 @@ std::string show(const Scenario& s) {
   return text;
 }
 
-Scenario scenario_of(std::uint64_t seed) {
+Scenario scenario_of(std::uint64_t seed, Edits edits) {
   SeededEntropy random(seed * 0x9E3779B97F4A7C15ULL + 1);
   const auto pick = [&](std::uint64_t below) { return random.next() % below; };
   const auto part = [&] { return static_cast<double>(random.next() >> 11) * 0x1p-53; };
@@ -267,7 +267,7 @@ Scenario scenario_of(std::uint64_t seed) {
   if (about_idle.next() % 4 == 0)
     s.workers_idle = std::chrono::seconds(5 + static_cast<std::int64_t>(about_idle.next() % 60));
   SeededEntropy about_edits(seed * 0x9FB21C651E98DF25ULL + 1);
-  if (about_edits.next() % 4 == 0)
+  if (about_edits.next() % 4 == 0 && edits == Edits::some)
     add_edits(
         s, [&](std::uint64_t below) { return about_edits.next() % below; },
         [&] { return static_cast<double>(about_edits.next() >> 11) * 0x1p-53; }, busy);

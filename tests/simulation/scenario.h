@@ -124,7 +124,9 @@ struct Scenario {
   Time ends{};  // everything must be over by then
 };
 
-[[nodiscard]] Scenario scenario_of(std::uint64_t seed);
+// `no`: as it was before workflows were edited.
+enum class Edits : std::uint8_t { no, some };
+[[nodiscard]] Scenario scenario_of(std::uint64_t seed, Edits edits = Edits::some);
 [[nodiscard]] std::string show(const Scenario& scenario);
 [[nodiscard]] std::string show(const Fault& fault);
 [[nodiscard]] std::string show(Edit::What what);
