@@ -98,6 +98,7 @@ void EditedWorkflow::read_one(const claim::Reader& reader, workflow::RecipeBook&
   stored.name = rendered.name;
   stored.command = rendered.command;
   stored.upstream = upstream_in(reader, id);
+  stored.priority = page->job_template.priority;
   stored.is_removed = claim::is_removed(reader, JobId{id});
   if (!numbers_.emplace(stored.name, id).second)
     wrong(id, stored, fmt::format("has the name of job {}", numbers_[stored.name]));
@@ -116,6 +117,7 @@ void EditedWorkflow::read(const claim::Reader& reader) {
 
 bool EditedWorkflow::is_as_in_file(const Stored& stored) const {
   const FileJob& now = jobs_.at(stored.name);
+  if (now.priority != stored.priority) return false;
   if (now.command != stored.command || now.needs.size() != stored.upstream.size()) return false;
   return std::ranges::all_of(stored.upstream, [&](std::uint64_t before) {
     return now.needs.contains(stored_[before].name);
@@ -126,8 +128,9 @@ std::string EditedWorkflow::how_it_differs(const Stored& stored) const {
   const FileJob& now = jobs_.at(stored.name);
   std::string upstream;
   for (const std::uint64_t before : stored.upstream) upstream += " " + stored_[before].name;
-  return fmt::format("is '{}' after{}, and in the file '{}' after {}", stored.command, upstream,
-                     now.command, fmt::join(now.needs, " "));
+  return fmt::format("is '{}' (priority {}) after{}, and in the file '{}' (priority {}) after {}",
+                     stored.command, stored.priority, upstream, now.command, now.priority,
+                     fmt::join(now.needs, " "));
 }
 
 // Each job is what the file says, or a worker has it.

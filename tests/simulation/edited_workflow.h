@@ -56,6 +56,7 @@ class EditedWorkflow {
     std::string name;
     std::string command;
     std::set<std::uint64_t> upstream;
+    int priority = 0;
     bool is_removed = false;
   };
   // All jobs of the store, by number, and their numbers by name.

@@ -131,7 +131,7 @@ std::map<std::string, FileJob> jobs_of(const WorkflowFile& file) {
     for (const int n : e.needs) of_all.needs.insert(names[n].begin(), names[n].end());
     for (std::uint64_t i = e.from; i < e.from + e.count; ++i) {
       const std::string name = fmt::format("e{}_{}", e.number, i);
-      jobs[name] = {command_of(e, i), of_all.needs};
+      jobs[name] = {command_of(e, i), of_all.needs, e.priority};
       names[e.number].insert(name);
     }
   }

@@ -28,6 +28,7 @@ using WorkflowFile = std::vector<FileEntry>;
 struct FileJob {
   std::string command;
   std::set<std::string> needs;  // names
+  int priority = 0;
 };
 
 [[nodiscard]] WorkflowFile any_file(SeededEntropy& random);
