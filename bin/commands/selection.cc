@@ -210,12 +210,6 @@ std::vector<claim::JobRange> JobSet::ranges() && {
   return joined;
 }
 
-std::uint64_t jobs_in(const std::vector<claim::JobRange>& ranges) {
-  std::uint64_t jobs = 0;
-  for (const claim::JobRange& range : ranges) jobs += range.count;
-  return jobs;
-}
-
 Result<std::vector<claim::JobRange>> select_jobs(const claim::Reader& reader,
                                                  const Selection& selection) {
   const bool searches = !selection.regex.empty() || !selection.states.empty() || selection.all;

@@ -56,8 +56,6 @@ class JobSet {
   std::vector<claim::JobRange> ranges_;
 };
 
-[[nodiscard]] std::uint64_t jobs_in(const std::vector<claim::JobRange>& ranges);
-
 struct Selection {
   std::vector<std::string> names;
   std::string regex;                    // empty: any name

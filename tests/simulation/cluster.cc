@@ -8,6 +8,7 @@
 
 #include "lib/claim/transactions/live.h"
 #include "lib/claim/transactions/plan_writing.h"
+#include "tests/simulation/person.h"
 #include "tests/simulation/plan.h"
 #include "tests/simulation/process.h"
 
@@ -36,6 +37,7 @@ Cluster::Cluster(const Scenario& scenario, World& world, const Path& scratch)
   world_.measured_from = scenario.measured_from;
   if (scenario.is_checked) world_.most_events_a_second = 1'000'000;
   make_store(scratch);
+  if (scenario.edited) edits_ = std::make_unique<EditedWorkflow>(scenario, world);
   for (int n = 0; n < scenario.nodes; ++n) {
     nodes_.push_back(std::make_unique<Node>(world_, n));
     for (int i = 0; i < scenario.workers_per_node; ++i)
@@ -43,6 +45,9 @@ Cluster::Cluster(const Scenario& scenario, World& world, const Path& scratch)
   }
   for (const Fault& fault : scenario.faults) schedule(fault);
   world_.at(scenario.calm, [this] { become_calm(); });
+  if (!scenario.edited) return;
+  person_ = std::make_unique<Person>(*this);
+  person_->begin();
 }
 
 Cluster::~Cluster() {
@@ -79,6 +84,15 @@ void Cluster::start_process(Node& node, int starters, std::string allocation) {
   allocations_[allocation].node = node.name;
   processes_.push_back(std::make_unique<Process>(*this, node, pid, allocation, starters));
   processes_.back()->begin();
+}
+
+void Cluster::start_where_nobody_is() {
+  const bool anybody = std::ranges::any_of(
+      processes_, [](const auto& p) { return !p->has_ended() && !p->node().dead; });
+  if (anybody || promises_.all_over()) return;
+  for (auto& node : nodes_) {
+    if (node->runs()) start_process(*node);
+  }
 }
 
 Process* Cluster::process(std::uint64_t pid) {
@@ -189,6 +203,7 @@ void Cluster::happen(const Fault& fault) {
 
 void Cluster::cancel(JobId job) {
   if (raw(job) == 0 || raw(job) > scenario_.jobs) return;
+  if (edits_ != nullptr && raw(job) > jobs_of(edits_->file_of(scenario_)).size()) return;
   promises_.canceled(job);
   const claim::JobRange one{job, 1};
   const auto done = state_->commit(0, [&](store::Transaction& tx) -> Result<void> {
@@ -308,7 +323,7 @@ void Cluster::become_calm() {
 }
 
 bool Cluster::is_over() {
-  if (!promises_.all_over()) return false;
+  if (!promises_.all_over() || (person_ != nullptr && !person_->is_done())) return false;
   return std::all_of(processes_.begin(), processes_.end(),
                      [](const auto& p) { return p->has_ended() || p->node().dead; }) ||
          world_.now() > scenario_.calm + 600s;
@@ -322,6 +337,7 @@ std::string Cluster::run() {
   } else if (world_.violation().empty()) {
     const auto seen = state_->view(store::Freshness::cached, [&](const store::Reader& reader) {
       promises_.check_end(reader);
+      if (edits_ != nullptr) edits_->check_end(reader, promises_.canceled_jobs());
       return Result<void>();
     });
     if (!seen) world_.violate("the state cannot be read: " + seen.error().text());

@@ -21,12 +21,14 @@
 #include "lib/store/disk/disk.h"
 #include "lib/store/engine/store.h"
 #include "tests/simulation/bell_net.h"
+#include "tests/simulation/edited_workflow.h"
 #include "tests/simulation/gangs.h"
 #include "tests/simulation/promises.h"
 #include "tests/simulation/world.h"
 
 namespace torc::simulation {
 
+class Person;
 class Process;
 
 struct Figures {
@@ -38,6 +40,7 @@ struct Figures {
   std::uint64_t lives = 0;    // registrations of workers
   std::uint64_t lost = 0;     // leases
   std::uint64_t refused = 0;  // results
+  std::uint64_t edits = 0;    // by people, of the workflow
   std::uint64_t idle = 0;     // workers that left since nothing was used
   std::uint64_t requests = 0;
   std::uint64_t events = 0;
@@ -57,6 +60,8 @@ class Cluster {
   store::Store& state() { return *state_; }
   Promises& promises() { return promises_; }
   Gangs& gangs() { return gangs_; }
+  // null: nobody edits the workflow.
+  EditedWorkflow* edits() { return edits_.get(); }
   Figures figures;
 
   // --- the node and Slurm ---
@@ -70,6 +75,8 @@ class Cluster {
   [[nodiscard]] std::vector<Process*> processes_on(const Node& node);
   // With so many others that know of each other.
   void start_process(Node& node, int starters = 1, std::string allocation = {});
+  // Somebody does, on each node that is well, if no worker is left at all.
+  void start_where_nobody_is();
 
  private:
   // An allocation of one node of its own, and of another one that never dies.
@@ -104,9 +111,11 @@ class Cluster {
   Promises promises_;
   Gangs gangs_{*this};
   BellNet bells_;
+  std::unique_ptr<EditedWorkflow> edits_;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<std::unique_ptr<Process>> processes_;
   std::map<std::string, SlurmRun> allocations_;
+  std::unique_ptr<Person> person_;
 };
 
 }  // namespace torc::simulation

@@ -53,6 +53,7 @@ Result<store::Commit> NodeStore::commit_now(std::uint64_t author, const Body& bo
       cluster_.promises().measure_commit(reader);
       cluster_.promises().committed(reader);
       if (cluster_.scenario().gangs > 0) cluster_.gangs().committed(reader);
+      if (committed_) committed_(reader);
       return Result<void>();
     });
   }

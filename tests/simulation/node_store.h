@@ -2,13 +2,19 @@
 // does, is refused, or has an outcome that is not known.
 #pragma once
 
-#include "tests/simulation/process.h"
+#include <functional>
+#include <utility>
+
+#include "tests/simulation/cluster.h"
 
 namespace torc::simulation {
 
 class NodeStore final : public store::Store {
  public:
-  NodeStore(Cluster& cluster, Process& process) : cluster_(cluster), process_(process) {}
+  // `committed`: told of what was, before the process itself learns of it.
+  NodeStore(Cluster& cluster, Waiter& process,
+            std::function<void(const store::Reader&)> committed = {})
+      : cluster_(cluster), process_(process), committed_(std::move(committed)) {}
   Result<store::Commit> commit(std::uint64_t author, const Body& body) override;
   Result<void> view(store::Freshness freshness,
                     const std::function<Result<void>(const store::Reader&)>& body) override;
@@ -33,7 +39,8 @@ class NodeStore final : public store::Store {
   Result<store::Commit> commit_now(std::uint64_t author, const Body& body, Fate fate);
 
   Cluster& cluster_;
-  Process& process_;
+  Waiter& process_;
+  std::function<void(const store::Reader&)> committed_;
   std::uint64_t seen_ = 0;
 };
 

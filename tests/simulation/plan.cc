@@ -4,6 +4,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/workflow/plan/plan_actions.h"
+#include "tests/simulation/edited_workflow.h"
 
 namespace torc::simulation {
 namespace {
@@ -55,6 +56,9 @@ claim::JobClass class_of(const Scenario& s, std::uint32_t cpus, std::uint64_t un
   c.need.memory = ByteCount{kMemoryUnit.value * units};
   return c;
 }
+
+// That an edited workflow ever has.
+constexpr std::size_t kMostEditedJobs = 4096;
 
 // Those of several nodes come last, two nodes first.
 constexpr std::uint32_t kClasses = 3;
@@ -167,6 +171,7 @@ void add_actions(const Scenario& s, claim::Plan& plan) {
 }  // namespace
 
 claim::Plan plan_of(const Scenario& s) {
+  if (s.edited) return plan_of(EditedWorkflow::file_of(s));
   claim::Plan plan = s.chains > 0 ? plan_of_chains(s) : plan_of_jobs(s);
   plan.name = "simulated";
   plan.classes = classes_of(s);
@@ -180,6 +185,11 @@ std::vector<JobFate> fates_of(const Scenario& s) {
   const auto part = [&] { return static_cast<double>(random.next() >> 11) * 0x1p-53; };
   const Kinds kinds(s);
   const std::vector<claim::JobClass> classes = classes_of(s);
+  if (s.edited) {
+    std::vector<JobFate> fates(kMostEditedJobs);
+    for (JobFate& fate : fates) fate.seconds = s.job_seconds * (0.5 + part());
+    return fates;
+  }
   std::vector<JobFate> fates(s.jobs + 1);
   for (std::uint64_t j = 1; j <= s.jobs; ++j) {
     JobFate& fate = fates[j];

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,7 @@ class Process final : public Waiter {
     bool stopping = false;
     bool in_lane = false;
     std::optional<claim::ClaimToken> gang;
+    std::optional<claim::ClaimToken> token;  // of a job of one node
   };
   struct Life {
     exec::WatchedLease lease;
@@ -104,6 +106,7 @@ class Process final : public Waiter {
     std::unique_ptr<exec::NodeLedger> ledger;  // none: it has its part of the node to itself
     BootTime turned{};
     std::map<worker::Run, HostedRun> runs;
+    std::set<claim::ClaimToken> told;  // to its worker: it must end them
     // For the host's threads: what they begin next, and how many at the same time.
     std::deque<std::pair<worker::Run, claim::ClaimToken>> lane;
     std::size_t lane_width = 0;
@@ -149,6 +152,8 @@ class Process final : public Waiter {
   // Its file cannot be had: the answer to its start has said so.
   void run_in_vain(worker::Run run);
   void begin_run(HostedRun run);
+  void note_told(const std::vector<claim::ClaimToken>& tokens);
+  void check_told(const claim::ClaimToken& token, int seconds);
   void stop_run(worker::Run run, std::chrono::nanoseconds lead);
   void kill_run(worker::Run run);
   void run_lane();

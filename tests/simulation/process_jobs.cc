@@ -17,6 +17,7 @@ namespace event = worker::event;
 
 constexpr Time kStart = 2ms;       // a command takes so long to start
 constexpr Time kReaction = 300ms;  // of a job that is told to end
+constexpr int kMostToEnd = 30;     // seconds
 constexpr Time kLaneNews = 10ms;   // the host keeps them so long
 
 }  // namespace
@@ -155,6 +156,10 @@ event::StartAnswer Process::start(worker::Run run, const claim::ClaimToken& toke
   job.in_lane = from == From::lane;
   job.left = kStart + of_seconds(fate.seconds * (0.5 + world_.part()));
   job.exit_code = fate.fails_once && token.attempt == 1 ? 1 : 0;
+  if (cluster_.edits() != nullptr) job.exit_code = cluster_.edits()->exit_code_of(token);
+  job.token = token;
+  if (life.told.contains(token))
+    world_.violate(fmt::format("{} starts job {}, and was told to end it", name(), raw(token.job)));
   if (fate.crashes) {
     job.exit_code.reset();
     job.left = std::min<Time>(job.left, 1s);
@@ -281,6 +286,22 @@ event::StartAnswer Process::start(const worker::command::StartAction& order) {
   cluster_.promises().action_begins(*this, raw(order.run), order.grant);
   begin_run(command);
   return answer;
+}
+
+// What its worker is told to end is gone soon after, but for the time in which it stands still.
+void Process::note_told(const std::vector<claim::ClaimToken>& tokens) {
+  for (const claim::ClaimToken& token : tokens) {
+    if (life_->told.insert(token).second) check_told(token, kMostToEnd);
+  }
+}
+
+void Process::check_told(const claim::ClaimToken& token, int seconds) {
+  const auto is_it = [&](const auto& run) { return run.second.token == token; };
+  if (std::ranges::none_of(life_->runs, is_it)) return;
+  if (seconds == 0)
+    return world_.violate(fmt::format("{} still runs job {}, and was told long ago to end it",
+                                      name(), raw(token.job)));
+  at(world_.now() + 1s, [this, token, seconds] { check_told(token, seconds - 1); });
 }
 
 void Process::stop_run(worker::Run run, std::chrono::nanoseconds lead) {

@@ -35,6 +35,9 @@ void Process::wake_at(Time when) {
 }
 
 void Process::feed(Event event) {
+  if (const auto* revoked = std::get_if<event::Revoked>(&event)) note_told(revoked->tokens);
+  if (const auto* answered = std::get_if<event::Answered>(&event))
+    note_told(answered->answer.revoked);
   worker::Commands orders;
   step(life_->state, std::move(event), moment(), orders);
   for (std::size_t i = 0; i < orders.size(); ++i) {

@@ -70,10 +70,11 @@ class SeenSlurm final : public worker::SlurmInquiry {
   Answer answer_;
 };
 
-std::optional<worker::ClaimedJob> prepare(const Promises& promises, const claim::Reader& reader,
+std::optional<worker::ClaimedJob> prepare(Cluster& cluster, const claim::Reader& reader,
                                           const claim::Grant& grant) {
+  if (cluster.edits() != nullptr) cluster.edits()->claims(reader, grant.token);
   worker::ClaimedJob job;
-  job.on_each_node = promises.fate_of(grant.token.job).on_each_node;
+  job.on_each_node = cluster.promises().fate_of(grant.token.job).on_each_node;
   if (job.on_each_node) job.port = 4711;
   job.grant = grant;
   job.need = claim::read_class(reader, grant.job_class).need;
@@ -230,7 +231,7 @@ void Process::be_born(worker::Birth birth, const claim::WorkerInfo& info, BootTi
       std::move(world), std::make_unique<NodeStore>(cluster_, *this), life.state.terms.self, info,
       registered,
       [this](const claim::Reader& reader, const claim::Grant& grant) {
-        return prepare(cluster_.promises(), reader, grant);
+        return prepare(cluster_, reader, grant);
       },
       std::make_unique<SeenProcesses>(cluster_, *this),
       std::make_unique<SeenSlurm>(cluster_, cluster_.scenario().in_slurm), facts, life.lease, slurm,

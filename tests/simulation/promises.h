@@ -32,6 +32,7 @@ class Promises {
   [[nodiscard]] const JobFate& fate_of(JobId job) const { return fates_[raw(job)]; }
   // Somebody cancels it.
   void canceled(JobId job) { canceled_.insert(raw(job)); }
+  [[nodiscard]] const std::set<std::uint64_t>& canceled_jobs() const { return canceled_; }
 
   // One attempt begins to run, on a node; its recovery script does; a command of an action.
   enum class Alone : std::uint8_t { no, yes };
@@ -88,6 +89,8 @@ class Promises {
   // Somebody may wait for ever for what was canceled or has failed.
   [[nodiscard]] bool may_be_blocked() const { return !canceled_.empty() || given_up_; }
   void check_job(JobId id, const claim::Job& job);
+  void check_completed(JobId id, const claim::Job& job);
+  void check_edited(const store::Reader& reader);
   void check_failed(JobId id, const claim::Job& job);
   void check_action(std::uint32_t number, claim::WorkerEpoch worker, const claim::ActionRun& run);
   void wrong(JobId id, const claim::Job& job, const std::string& what);

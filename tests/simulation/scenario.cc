@@ -118,6 +118,24 @@ void add_gangs(Scenario& s, const Pick& pick) {
   s.declared = pick(2) == 0;
 }
 
+// The workflow of a file has none of what files here do not say.
+template <class Pick, class Part>
+void add_edits(Scenario& s, const Pick& pick, const Part& part, double busy) {
+  s.edited = true;
+  s.failing = s.crashing = s.recovered = s.wide = s.large = s.gangs = 0;
+  s.node_cpus = s.licences = 0;
+  s.chained = s.declared = false;
+  s.groups = 1;
+  s.actions.clear();
+  for (auto left = 1 + pick(6); left > 0; --left) {
+    constexpr Edit::What kOften[] = {Edit::What::apply,   Edit::What::apply,  Edit::What::apply,
+                                     Edit::What::go_back, Edit::What::remove, Edit::What::put_back};
+    const Edit::What what = kOften[pick(std::size(kOften))];
+    s.edits.push_back({what, of_seconds(0.8 * busy * part()), pick(UINT64_MAX)});
+  }
+  std::ranges::sort(s.edits, {}, &Edit::at);
+}
+
 }  // namespace
 
 Time of_seconds(double s) {
@@ -126,6 +144,22 @@ Time of_seconds(double s) {
 
 std::string show(Time time) {
   return fmt::format("{:9.3f} s", std::chrono::duration<double>(time).count());
+}
+
+std::string show(Edit::What what) {
+  switch (what) {
+    case Edit::What::apply:
+      return "applies another file";
+    case Edit::What::go_back:
+      return "applies an earlier file";
+    case Edit::What::remove:
+      return "removes jobs";
+    case Edit::What::put_back:
+      return "puts jobs back";
+    case Edit::What::again:
+      return "applies the file again";
+  }
+  return "?";
 }
 
 std::string show(const Fault& f) {
@@ -169,11 +203,14 @@ std::string show(const Scenario& s) {
         s.gangs, s.gang_nodes, s.on_each_node, s.groups,
         s.declared ? ", and jobs say how long they run" : "");
   for (const ActionPlan& a : s.actions) text += "  " + show(a) + "\n";
+  if (s.edited) text += "  its jobs are those of a file that somebody edits\n";
+  for (const Edit& e : s.edits)
+    text += fmt::format("  from {}: somebody {}\n", show(e.at), show(e.what));
   for (const Fault& f : s.faults) text += "  " + show(f) + "\n";
   return text;
 }
 
-Scenario scenario_of(std::uint64_t seed) {
+Scenario scenario_of(std::uint64_t seed, Edits edits) {
   SeededEntropy random(seed * 0x9E3779B97F4A7C15ULL + 1);
   const auto pick = [&](std::uint64_t below) { return random.next() % below; };
   const auto part = [&] { return static_cast<double>(random.next() >> 11) * 0x1p-53; };
@@ -229,6 +266,11 @@ Scenario scenario_of(std::uint64_t seed) {
   SeededEntropy about_idle(seed * 0x8EBC6AF09C88C6E3ULL + 1);
   if (about_idle.next() % 4 == 0)
     s.workers_idle = std::chrono::seconds(5 + static_cast<std::int64_t>(about_idle.next() % 60));
+  SeededEntropy about_edits(seed * 0x9FB21C651E98DF25ULL + 1);
+  if (about_edits.next() % 4 == 0 && edits == Edits::some)
+    add_edits(
+        s, [&](std::uint64_t below) { return about_edits.next() % below; },
+        [&] { return static_cast<double>(about_edits.next() >> 11) * 0x1p-53; }, busy);
   s.calm = of_seconds(busy);
   for (const Fault& f : s.faults) s.calm = std::max(s.calm, f.until);
   s.calm += 60s;
@@ -240,6 +282,8 @@ Scenario scenario_of(std::uint64_t seed) {
   alone += static_cast<double>(s.jobs) * s.gangs / 1000 * (2 * s.job_seconds + 20);
   s.ends = s.calm + of_seconds(20 * lease + 40 * s.job_seconds + 2 * alone) + 900s +
            s.crashing * 5 * (120s + 3 * s.lease);
+  // Each may have all of it run again.
+  s.ends += static_cast<int>(s.edits.size()) * (of_seconds(alone) + 300s);
   return s;
 }
 

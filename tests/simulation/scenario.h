@@ -53,6 +53,20 @@ struct ActionPlan {
   bool fails = false;
 };
 
+// By a person, who edits the workflow file.
+struct Edit {
+  enum class What : std::uint8_t {
+    apply,     // another file
+    go_back,   // to one that was there before
+    remove,    // jobs are taken out
+    put_back,  // some of them are there again
+    again      // the file is applied once more
+  };
+  What what = What::apply;
+  Time at{};
+  std::uint64_t seed = 0;
+};
+
 struct Scenario {
   std::uint64_t seed = 1;
   int nodes = 2;
@@ -101,14 +115,21 @@ struct Scenario {
   int starters = 1;        // workers that know of each other that they start together
   bool is_checked = true;  // else only counted, from `measured_from` on
   Time measured_from{};
+  // The workflow is that of a random file (workflow_file.h) and nothing else, edited while it runs;
+  // `jobs` counts for nothing then.
+  bool edited = false;
+  std::vector<Edit> edits;
   std::vector<Fault> faults;
   Time calm{};  // from here on nothing goes wrong, and whoever died has a successor
   Time ends{};  // everything must be over by then
 };
 
-[[nodiscard]] Scenario scenario_of(std::uint64_t seed);
+// `no`: as it was before workflows were edited.
+enum class Edits : std::uint8_t { no, some };
+[[nodiscard]] Scenario scenario_of(std::uint64_t seed, Edits edits = Edits::some);
 [[nodiscard]] std::string show(const Scenario& scenario);
 [[nodiscard]] std::string show(const Fault& fault);
+[[nodiscard]] std::string show(Edit::What what);
 [[nodiscard]] std::string show(Time time);
 [[nodiscard]] Time of_seconds(double seconds);
 

@@ -1,6 +1,7 @@
-// simulate [--seed S] [--lives N] [--minutes M] [--processes P] [--tell]: explores lives of a
-// workflow, from a fresh seed on if none is told. The first that breaks a promise is shrunk and
-// told as text; exit code 1. A single seed: `--seed S --lives 1`.
+// simulate [--seed S] [--lives N] [--minutes M] [--processes P] [--edited] [--tell]: explores lives
+// of a workflow, from a fresh seed on if none is told. The first that breaks a promise is shrunk
+// and told as text; exit code 1. A single seed: `--seed S --lives 1`. `--edited`: of these lives
+// only those whose workflow file is edited.
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -32,6 +33,7 @@ struct Options {
   double minutes = 0;
   std::uint64_t processes = std::max(1U, std::thread::hardware_concurrency());
   bool tells = false;
+  bool edited = false;
 };
 
 std::optional<Options> read(int argc, char** argv) {
@@ -40,6 +42,10 @@ std::optional<Options> read(int argc, char** argv) {
     const std::string_view flag = argv[i];
     if (flag == "--tell") {
       o.tells = true;
+      continue;
+    }
+    if (flag == "--edited") {
+      o.edited = true;
       continue;
     }
     if (i + 1 >= argc) return std::nullopt;
@@ -102,6 +108,7 @@ Explored explore(const Options& options, std::uint64_t nth, std::uint64_t of,
   const Path scratch = name;
   for (std::uint64_t n = nth; n < options.lives && !deadline.is_over(); n += of) {
     const std::uint64_t seed = options.seed + n;
+    if (options.edited && !scenario_of(seed).edited) continue;
     at = seed;  // for who asks when this process has died of it
     const Lived lived = live(scenario_of(seed), scratch, options.tells);
     for (const std::string& line : lived.history) fmt::print("{}\n", line);
@@ -112,6 +119,7 @@ Explored explore(const Options& options, std::uint64_t nth, std::uint64_t of,
     sum.scripts += lived.figures.scripts;
     sum.actions += lived.figures.actions;
     sum.gangs += lived.figures.gangs;
+    sum.edits += lived.figures.edits;
     sum.lives += lived.figures.lives;
     sum.lost += lived.figures.lost;
     sum.refused += lived.figures.refused;
@@ -132,7 +140,8 @@ int main(int argc, char** argv) {
   const auto options = read(argc, argv);
   if (!options) {
     fmt::print(stderr,
-               "usage: simulate [--seed S] [--lives N] [--minutes M] [--processes P] [--tell]\n");
+               "usage: simulate [--seed S] [--lives N] [--minutes M] [--processes P] [--edited] "
+               "[--tell]\n");
     return 2;
   }
   const Deadline deadline(options->minutes);
@@ -176,6 +185,7 @@ int main(int argc, char** argv) {
     all.sum.scripts += one.sum.scripts;
     all.sum.actions += one.sum.actions;
     all.sum.gangs += one.sum.gangs;
+    all.sum.edits += one.sum.edits;
     all.sum.lives += one.sum.lives;
     all.sum.lost += one.sum.lost;
     all.sum.refused += one.sum.refused;
@@ -184,10 +194,10 @@ int main(int argc, char** argv) {
   fmt::print(
       "{} lives from seed {} in {:.1f} minutes ({:.0f} a minute): {} workers, {} runs of jobs, {} "
       "of them of several nodes, {} of recovery scripts, {} of commands of actions, {} "
-      "commits, {} leases lost, {} results refused, {} events\n",
+      "edits, {} commits, {} leases lost, {} results refused, {} events\n",
       all.lives, options->seed, deadline.passed(),
       static_cast<double>(all.lives) / deadline.passed(), all.sum.lives, all.sum.runs,
-      all.sum.gangs, all.sum.scripts, all.sum.actions, all.sum.commits, all.sum.lost,
+      all.sum.gangs, all.sum.scripts, all.sum.actions, all.sum.edits, all.sum.commits, all.sum.lost,
       all.sum.refused, all.sum.events);
   return all.failed ? 1 : 0;
 }

@@ -52,11 +52,20 @@ Scenario shrink(Scenario scenario, const Path& scratch) {
         ++i;
       }
     }
+    for (std::size_t i = 0; i < scenario.edits.size();) {
+      Scenario less = scenario;
+      less.edits.erase(less.edits.begin() + static_cast<std::ptrdiff_t>(i));
+      if (keep_if_failing(less)) {
+        smaller = true;
+      } else {
+        ++i;
+      }
+    }
     const auto attempt = [&](auto change) {
       Scenario less = scenario;
       if (change(less) && keep_if_failing(less)) smaller = true;
     };
-    attempt([](Scenario& s) { return s.jobs > 1 && (s.jobs /= 2, true); });
+    attempt([](Scenario& s) { return s.jobs > 1 && !s.edited && (s.jobs /= 2, true); });
     attempt([](Scenario& s) { return s.nodes > 1 && (s.nodes /= 2, true); });
     attempt([](Scenario& s) { return s.nodes > 1 && (--s.nodes, true); });
     attempt([](Scenario& s) { return s.workers_per_node > 1 && (--s.workers_per_node, true); });

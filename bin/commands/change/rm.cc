@@ -1,21 +1,8 @@
 // torc rm: jobs are taken out of the workflow, as if its file had them no more.
-#include <fmt/format.h>
-
-#include <utility>
-#include <vector>
-
 #include "bin/commands/change/change_jobs.h"
 #include "bin/flags.h"
-#include "lib/base/quantities.h"
-#include "lib/base/text/quote.h"
-#include "lib/claim/queries/chosen_jobs.h"
-#include "lib/claim/queries/queries.h"
-#include "lib/claim/tables/state.h"
-#include "lib/claim/transactions/reset.h"
-#include "lib/claim/transactions/reshape.h"
-#include "lib/workflow/change/difference.h"
-#include "lib/workflow/context/sharing.h"
-#include "lib/workflow/plan/workflow_plan.h"
+#include "lib/workflow/change/addition.h"
+#include "lib/workflow/change/removal.h"
 
 namespace torc::cli {
 namespace {
@@ -25,72 +12,11 @@ struct RmOptions {
   bool undo = false;
 };
 
-// What waits for jobs that are gone would wait for ever.
-Result<void> refuse_dependents(const claim::Reader& reader,
-                               const std::vector<claim::JobRange>& jobs,
-                               const std::vector<claim::JobRange>& all) {
-  constexpr std::size_t kNamedJobs = 3;
-  const std::uint64_t waiting = jobs_in(all) - jobs_in(jobs);
-  if (waiting == 0) return {};
-  workflow::RecipeBook book;
-  std::string names;
-  std::size_t named = 0;
-  for (const claim::JobRange& range : all) {
-    for (std::uint64_t i = 0; i < range.count && named < kNamedJobs; ++i) {
-      const JobId id{raw(range.first) + i};
-      if (claim::has_job(jobs, raw(id))) continue;
-      names += (named++ == 0 ? "" : ", ") + printable(workflow::job_name(book, reader, id));
-    }
-  }
-  return Error{
-      ErrorKind::invalid,
-      fmt::format("{} job{} {} built on these: {}{}", show_count(waiting), waiting == 1 ? "" : "s",
-                  waiting == 1 ? "is" : "are", names, waiting > kNamedJobs ? ", …" : ""),
-      "--with-dependents removes all of them; nothing was changed"};
-}
-
-claim::Change change_of(claim::Transaction& tx, const std::vector<claim::JobRange>& jobs) {
-  claim::Change change;
-  claim::State state(tx);
-  claim::each_job(state, jobs, [&](std::uint64_t id, const claim::Job& job) {
-    change.note(JobId{id}, job, job);
-  });
-  return change;
-}
-
-Result<claim::Reshaped> reshape(const App& app, claim::Transaction& tx, claim::Reshape what) {
+claim::Origin origin_now(const App& app) {
   claim::Origin origin;
   origin.at = app.clock.wall_now();
   origin.by = workflow::who_asks(app);
-  return claim::reshape(tx, std::move(what), workflow::part_of_template, std::move(origin));
-}
-
-Result<claim::Change> remove_jobs(const App& app, claim::Transaction& tx, claim::JobRanges named,
-                                  const RmOptions& options) {
-  claim::Change left;
-  TORC_ASSIGN(auto jobs, claim::in_the_file(tx, named, left));
-  TORC_ASSIGN(const auto downstream, claim::with_downstream(tx, jobs));
-  claim::Change others;
-  TORC_ASSIGN(const auto all, claim::in_the_file(tx, downstream, others));
-  if (!options.with_dependents) TORC_TRY(refuse_dependents(tx, jobs, all));
-  claim::Change change = change_of(tx, all);
-  claim::Reshape what;
-  what.removed = all;
-  TORC_ASSIGN(const auto done, reshape(app, tx, std::move(what)));
-  change.ending = done.removed.ending;
-  change.add(left);
-  return change;
-}
-
-// And what they wait for, which would else never be there.
-Result<claim::Change> bring_back(const App& app, claim::Transaction& tx, claim::JobRanges named) {
-  TORC_ASSIGN(const auto all, claim::with_upstreams(tx, {named.begin(), named.end()}));
-  TORC_ASSIGN(const auto removed, claim::removed_jobs(tx, all));
-  claim::Change change = change_of(tx, removed);
-  claim::Reshape what;
-  what.returned = removed;
-  TORC_TRY(reshape(app, tx, std::move(what)));
-  return change;
+  return origin;
 }
 
 Result<Exit> run(const App& app, const ChangeOptions& options, const RmOptions& rm) {
@@ -101,14 +27,16 @@ Result<Exit> run(const App& app, const ChangeOptions& options, const RmOptions& 
     kind.would = "would be back in the workflow:";
     kind.lets_jobs_run = true;
     kind.apply = [&](claim::Transaction& tx, claim::JobRanges jobs) {
-      return bring_back(app, tx, jobs);
+      return workflow::put_back(tx, jobs, origin_now(app));
     };
     return run_change(app, options, kind);
   }
   kind.done = "removed";
   kind.would = "would remove";
   kind.apply = [&](claim::Transaction& tx, claim::JobRanges jobs) {
-    return remove_jobs(app, tx, jobs, rm);
+    using workflow::Dependents;
+    return workflow::take_out(
+        tx, jobs, rm.with_dependents ? Dependents::remove : Dependents::refuse, origin_now(app));
   };
   return run_change(app, options, kind, [&](const ChangeReport& done, const Path& store) {
     if (done.change.total() == 0) return;

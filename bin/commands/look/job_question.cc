@@ -10,6 +10,7 @@
 #include "bin/commands/selection.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
+#include "lib/claim/queries/chosen_jobs.h"
 
 namespace torc::cli {
 namespace {
@@ -38,7 +39,7 @@ Result<Exit> run_question(const App& app, const QuestionOptions& options, Answer
     text.clear();
     workflow::RecipeBook book;
     TORC_ASSIGN(const auto jobs, select_jobs(reader, Selection{where.names, "", {}, false}));
-    const std::uint64_t count = jobs_in(jobs);
+    const std::uint64_t count = claim::jobs_in(jobs);
     if (options.json && count != 1) {
       return Error{ErrorKind::invalid, fmt::format("{} jobs are named", show_count(count)),
                    "--json is about one; `torc jobs --json` tells of many"};

@@ -245,7 +245,7 @@ bool has_to_follow_again(const worker::WorkerSummary& summary,
   if (at_work.empty() || was_interrupted(summary)) return false;
   if (summary.end == worker::WorkerEnd::workflow_finished) return true;
   return summary.end == worker::WorkerEnd::chosen_over && chosen &&
-         jobs_in(claim::without(at_work, *chosen)) < jobs_in(at_work);
+         claim::jobs_in(claim::without(at_work, *chosen)) < claim::jobs_in(at_work);
 }
 
 // Who names a store, or nothing, runs what that has: what was edited since counts when the file is

@@ -55,6 +55,12 @@ std::uint64_t overlap(const std::vector<JobRange>& ranges, std::uint64_t first, 
 
 }  // namespace
 
+std::uint64_t jobs_in(const std::vector<JobRange>& ranges) {
+  std::uint64_t jobs = 0;
+  for (const JobRange& range : ranges) jobs += range.count;
+  return jobs;
+}
+
 bool has_job(const std::vector<JobRange>& ranges, std::uint64_t id) {
   return overlap(ranges, id, id + 1) > 0;
 }

@@ -15,6 +15,9 @@ namespace torc::claim {
 // Whether one of the ranges, which ascend, has the job.
 [[nodiscard]] bool has_job(const std::vector<JobRange>& ranges, std::uint64_t id);
 
+// How many there are in ranges that are disjoint.
+[[nodiscard]] std::uint64_t jobs_in(const std::vector<JobRange>& ranges);
+
 // `ranges` less `holes`; both sorted, disjoint.
 [[nodiscard]] std::vector<JobRange> without(const std::vector<JobRange>& ranges,
                                             const std::vector<JobRange>& holes);
