@@ -17,7 +17,7 @@ Result<void> make_and_keep(const App& app, store::Transaction& tx, const store::
   TORC_TRY(body(noted));
   claim::keep_change(tx, noted,
                      {app.clock.wall_now(), app.asked_at, workflow::who_asks(app), app.words,
-                      keeping.file, keeping.text_before});
+                      keeping.file, keeping.text_before, keeping.text_after});
   return {};
 }
 

@@ -17,6 +17,7 @@ struct Keeping {
   // empty: it replaces none.
   std::string file = {};
   std::string text_before = {};
+  std::uint64_t text_after = 0;  // claim::mark_of_text() of the copy that replaces it
 };
 
 // Commits to `store`, or tries to for a dry run, and then rings as many idle workers as there is

@@ -194,7 +194,8 @@ std::string to_text(const JobInStore& in, const std::string& store) {
          fmt::format("{}: {}", show_time(o.ended_at), worker::show_end(reader, book, id, o)));
     out += use_text(o);
   }
-  if (const auto other = other_command_of_newest(in)) line("it ran", printable_lines(*other, 13));
+  if (const auto ran = command_of_newest(in); ran && *ran != rendered.command_by(job.alternative))
+    line("it ran", printable_lines(*ran, 13));
   if (const auto then = change_after_newest(in))
     line("then", fmt::format("{}: {} ({})", show_time(then->at), printable(then->words),
                              printable(then->by)));
@@ -239,9 +240,8 @@ ordered_json to_json(const JobInStore& in) {
   out["priority"] = rank.priority;
   add_needs(out, c.need_of(job.alternative));
   out["one_of"] = alternatives_json(c, in.rendered());
-  const auto other = other_command_of_newest(in);
-  out["command_of_attempt"] =
-      json_if(job.claim != 0, other ? *other : in.rendered().command_by(job.alternative));
+  const auto ran = command_of_newest(in);
+  out["command_of_attempt"] = json_if(ran.has_value(), ran.value_or(""));
   out["past_attempts"] = past_attempts_json(in);
   const auto learned = claim::learned_time(reader, c, job.alternative);
   out["learned_runtime_seconds"] =

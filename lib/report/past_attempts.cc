@@ -20,16 +20,23 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// nullopt: by what the workflow has now.
-std::optional<std::string> other_command(const JobInStore& in, const claim::Job& attempt) {
+// What an attempt ran.
+struct Ran {
+  std::optional<std::string> command;  // nullopt: nobody knows any more
+  bool is_as_now = true;
+};
+
+Ran what_ran(const JobInStore& in, const claim::Job& attempt) {
+  const std::string now = in.rendered().command_by(attempt.alternative);
   const auto then = claim::past_template_of(in.reader, in.id, attempt.claim);
-  if (!then || !*then) return std::nullopt;
-  const auto recipe = workflow::recipe_of(**then);
-  if (!recipe) return std::string();
+  if (!then || !then->is_known) return {{}, false};
+  if (!then->template_then) return {now, true};
+  const auto recipe = workflow::recipe_of(*then->template_then);
+  if (!recipe) return {{}, false};
   std::string command =
-      recipe->render(raw(in.id) - raw((*then)->first)).command_by(attempt.alternative);
-  if (command == in.rendered().command_by(attempt.alternative)) return std::nullopt;
-  return command;
+      recipe->render(raw(in.id) - raw(then->template_then->first)).command_by(attempt.alternative);
+  const bool is_as_now = command == now;
+  return {std::move(command), is_as_now};
 }
 
 // Those that concern the job, in their order.
@@ -53,7 +60,7 @@ std::string line_of(const JobInStore& in, const ToldAttempt& told) {
       fmt::format("{} on {}: {}{}", told.attempt.attempt, worker ? worker->info.host : "?",
                   worker::show_end(in.reader, in.book, in.id, o),
                   ran ? " after " + show_duration(o.ended_at - o.started_at) : "");
-  if (!told.is_as_now) line += "; it ran: " + printable(told.command);
+  if (told.command && !told.is_as_now) line += "; it ran: " + printable(*told.command);
   if (told.then) line += "; then: " + printable(told.then->words);
   return line;
 }
@@ -71,9 +78,9 @@ Result<std::vector<ToldAttempt>> past_attempts_of(const JobInStore& in) {
   TORC_ASSIGN(const auto changes, changes_of(in));
   for (std::size_t i = 0; i < all.size(); ++i) {
     ToldAttempt& told = all[i];
-    const auto other = other_command(in, told.attempt);
-    told.is_as_now = !other;
-    told.command = other ? *other : in.rendered().command_by(told.attempt.alternative);
+    Ran ran = what_ran(in, told.attempt);
+    told.is_as_now = ran.is_as_now;
+    told.command = std::move(ran.command);
     const std::uint64_t next = i + 1 < all.size()                    ? all[i + 1].attempt.claim
                                : newest_is_told && in.job.claim != 0 ? in.job.claim
                                                                      : UINT64_MAX;
@@ -85,8 +92,8 @@ Result<std::vector<ToldAttempt>> past_attempts_of(const JobInStore& in) {
   return all;
 }
 
-std::optional<std::string> other_command_of_newest(const JobInStore& in) {
-  return in.job.claim == 0 ? std::nullopt : other_command(in, in.job);
+std::optional<std::string> command_of_newest(const JobInStore& in) {
+  return in.job.claim == 0 ? std::nullopt : what_ran(in, in.job).command;
 }
 
 std::optional<claim::KeptChange> change_after_newest(const JobInStore& in) {
@@ -123,7 +130,7 @@ ordered_json past_attempts_json(const JobInStore& in) {
     ordered_json one;
     const auto worker = claim::read_worker(in.reader, told.attempt.worker);
     one["attempt"] = told.attempt.attempt;
-    one["command"] = told.command;
+    one["command"] = json_if(told.command.has_value(), told.command.value_or(""));
     one["same_command"] = told.is_as_now;
     add_end(one, told.attempt.outcome, true);
     add_worker(one, told.attempt.worker, worker ? worker->info.host : "");

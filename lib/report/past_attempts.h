@@ -15,8 +15,8 @@ namespace torc::report {
 
 struct ToldAttempt {
   claim::Job attempt;
-  std::string command;    // as it ran; empty: it cannot be read
-  bool is_as_now = true;  // it is the command that the workflow has now
+  std::optional<std::string> command = {};  // as it ran; nullopt: nobody knows any more
+  bool is_as_now = true;                    // it is the command that the workflow has now
   // The last thing that a person changed about the job after that attempt was granted and before
   // the next one was; what was taken back is none.
   std::optional<claim::KeptChange> then;
@@ -25,8 +25,8 @@ struct ToldAttempt {
 // Those that are kept, in their order. The newest that has ended is among them where its job is to
 // run again. Error corrupt.
 Result<std::vector<ToldAttempt>> past_attempts_of(const JobInStore& in);
-// What the newest attempt ran, where that is another command than its job has now.
-[[nodiscard]] std::optional<std::string> other_command_of_newest(const JobInStore& in);
+// What the newest attempt ran; nullopt: there was none, or nobody knows any more.
+[[nodiscard]] std::optional<std::string> command_of_newest(const JobInStore& in);
 
 // What a person changed last about the job since its newest attempt was granted, where it waits or
 // is canceled.

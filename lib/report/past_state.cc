@@ -1,6 +1,7 @@
 #include "lib/report/past_state.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -39,6 +40,7 @@ struct Newest {
   WallTime claimed_at{};
   WallTime ended_at{};  // 0: it had not ended
   JobState state = JobState::ready;
+  JobState ended_as = JobState::ready;  // whatever became of it later
   bool by_person = false;  // what came after it did so because a person changed something
 };
 
@@ -106,36 +108,49 @@ class Look {
     newest.state = claim::is_over(attempt.state) ? attempt.state
                    : has_ended                   ? claim::state_of_end(attempt.outcome)
                                                  : JobState::ready;
+    newest.ended_as = newest.state;
   }
 
-  // What ended before a person changed it was to run again from then on.
+  // What a person threw away was to run again from then on, until it counted again.
   Result<void> mind_changes() {
-    return claim::scan_changes(reader_, [&](const claim::KeptChange& change) {
-      if (change.undone_at != WallTime{} && (change.at > at_ || change.undone_at <= at_))
-        return true;
-      for (const claim::JobRange& range : change.ranges) {
-        for (std::uint64_t i = 0; i < range.count; ++i) {
-          const auto found = newest_.find(raw(range.first) + i);
-          if (found == newest_.end()) continue;
-          Newest& newest = found->second;
-          if (change.at > at_) {
-            newest.by_person = true;
-            continue;
-          }
-          const bool by_this =
-              newest.state == JobState::canceled && newest.ended_at >= change.asked_at;
-          if (newest.ended_at != WallTime{} && newest.ended_at <= change.at && !by_this)
-            newest.state = JobState::ready;
-        }
-      }
+    std::vector<claim::KeptChange> changes;
+    TORC_TRY(claim::scan_changes(reader_, [&](const claim::KeptChange& change) {
+      const bool is_undone = change.undone_at != WallTime{};
+      if (!is_undone || (change.at <= at_ && change.undone_at > at_)) changes.push_back(change);
       return true;
-    });
+    }));
+    std::ranges::reverse(changes);
+    for (const claim::KeptChange& change : changes) {
+      each_of(change.lost, [&](Newest& newest) {
+        if (change.at > at_) {
+          newest.by_person = true;
+        } else if (newest.ended_at != WallTime{} && newest.ended_at <= change.at) {
+          newest.state = JobState::ready;
+        }
+      });
+      if (change.at > at_) continue;
+      each_of(change.regained, [&](Newest& newest) {
+        if (newest.ended_at != WallTime{}) newest.state = newest.ended_as;
+      });
+    }
+    return {};
+  }
+
+  // Of those of the jobs that had an attempt.
+  template <class Visit>
+  void each_of(const std::vector<claim::JobRange>& jobs, const Visit& visit) {
+    for (const claim::JobRange& range : jobs) {
+      const std::uint64_t end = raw(range.first) + range.count;
+      for (auto at = newest_.lower_bound(raw(range.first)); at != newest_.end() && at->first < end;
+           ++at)
+        visit(at->second);
+    }
   }
 
   const claim::Reader& reader_;
   WallTime at_;
   PastState state_;
-  std::unordered_map<std::uint64_t, Newest> newest_;               // by job
+  std::map<std::uint64_t, Newest> newest_;                         // by job
   std::unordered_map<std::uint64_t, std::uint32_t> oldest_later_;  // attempt after then, by job
   std::unordered_set<std::uint64_t> went_on_;  // jobs that were not over with that
 };

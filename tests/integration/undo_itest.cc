@@ -114,6 +114,45 @@ TEST_P(Undo, an_edit_that_was_applied_and_the_copy_of_the_file) {
   expect_sound();
 }
 
+// It had no record that the edit could have written: what it ran by is what counts.
+TEST_P(Undo, a_job_that_ran_by_the_edit_for_the_first_time_stands_against_it) {
+  here.write("other.yaml", "name: other\njobs: [{name: a, command: echo old > f}]\n");
+  ASSERT_EQ(here.run({"init", "other.yaml", "--engine", GetParam()}).exit_code, 0);
+  here.write("other.yaml", "name: other\njobs: [{name: a, command: echo new > f}]\n");
+  ASSERT_EQ(here.run({"apply", "other.yaml"}).exit_code, 0);
+  EXPECT_EQ(here.json({"undo", "--list", "other.torc"})["kept_changes"][0]["undoable"], true);
+  ASSERT_EQ(here.run({"run", "other.torc"}).exit_code, 0);
+  const Ended done = here.run({"undo", "other.torc"});
+  EXPECT_EQ(done.exit_code, 1) << done;
+  EXPECT_TRUE(done.says("job a has gone on since")) << done;
+  EXPECT_EQ(here.json({"job", "other.torc", "a"})["command"], "echo new > f");
+}
+
+TEST_P(Undo, user_data_that_a_job_has_seen_since_stays) {
+  ASSERT_EQ(here.run({"data", "set", "lr", "1", "--create"}).exit_code, 0);
+  ASSERT_EQ(here.run({"redo", "b", "--yes"}).exit_code, 0);
+  ASSERT_EQ(here.run({"data", "set", "lr", "2"}).exit_code, 0);
+  EXPECT_EQ(undo().exit_code, 0) << "nothing was started since";
+  ASSERT_EQ(here.run({"data", "set", "lr", "3"}).exit_code, 0);
+  ASSERT_EQ(here.run({"retry", "--failed"}).exit_code, 0);
+  here.write("more.yaml", "jobs: [{name: late, command: echo}]\n");
+  ASSERT_EQ(here.run({"run", "wf.yaml", "--force", "b", "--yes"}).exit_code, 0);
+  EXPECT_EQ(undo().exit_code, 1);
+  EXPECT_EQ(here.run({"data", "get", "lr"}).out, "3\n");
+}
+
+TEST_P(Undo, what_somebody_else_changed_is_asked_for) {
+  Launch other = here.torc({"reset", "a_1", "--yes"});
+  other.env["USER"] = "somebody";
+  ASSERT_EQ(run(other).exit_code, 0);
+  const Ended refused = undo();
+  EXPECT_EQ(refused.exit_code, 2) << refused;
+  EXPECT_TRUE(refused.says("the last change is not yours: `torc reset a_1 --yes`")) << refused;
+  EXPECT_EQ(state("a_1"), "ready");
+  EXPECT_EQ(undo({"--yes"}).exit_code, 0);
+  EXPECT_EQ(state("a_1"), "completed");
+}
+
 TEST_P(Undo, what_was_set_has_its_old_value) {
   ASSERT_EQ(here.run({"reset", "a_1", "--yes"}).exit_code, 0);
   ASSERT_EQ(here.run({"set", "a_1", "priority=7", "cpus=1"}).exit_code, 0);

@@ -231,6 +231,7 @@ class Life {
     claim::keep_change(store_.tx, noted,
                        {claim::kNoon, claim::kNoon, "she@here", "torc apply", "", ""});
     const bool is_kept = claim::newest_change(store_.tx) > newest;
+    if (is_kept) number_at_change_ = number_;
     RC_ASSERT(is_kept == (entries() != before));
     if (is_kept && one_in(3)) try_to_undo(before);
     if (const auto sound = claim::verify_state(store_.tx); !sound) RC_FAIL(sound.error().text());
@@ -303,10 +304,31 @@ class Life {
       if (const auto sound = claim::verify_state(store_.tx); !before.empty() && !sound)
         RC_FAIL(sound.error().text());
       if (!before.empty()) RC_ASSERT(entries() == before);
+      expect_runs_as_told();
     } else {
-      RC_ASSERT(before.empty());  // right after it nothing stands against it
+      // Right after it nothing stands against it, but that it ended a job at work.
+      RC_ASSERT(before.empty() || store_.job(raw(undone->job)).revoked != claim::Revoked::no);
     }
     store_.tx.entries = now;
+  }
+
+  // What was granted since the newest change ran by what is there now, which was taken back.
+  void expect_runs_as_told() {
+    RecipeBook book;
+    const auto look = [&](const std::string& name, const Run& run) {
+      if (run.number <= number_at_change_) return;
+      const auto id = find_job(book, store_.tx, name);
+      RC_ASSERT(id.ok());
+      RC_ASSERT(id->has_value());
+      const auto page = book.find(store_.tx, **id);
+      RC_ASSERT(page != nullptr);
+      const std::string now =
+          page->recipe.render(raw(**id) - raw(page->job_template.first)).command;
+      if (now != run.command)
+        RC_FAIL(name + " ran '" + run.command + "' and is told to '" + now + "'");
+    };
+    for (const auto& [name, run] : runs_) look(name, run);
+    for (const auto& [name, live] : live_) look(name, live.run);
   }
 
   struct Live {
@@ -426,6 +448,7 @@ class Life {
   std::map<std::string, bool> valid_;  // whether it counts
   std::map<std::string, Live> live_;
   std::uint64_t number_ = 0;
+  std::uint64_t number_at_change_ = 0;  // of the last run that was granted before it
   claim::TestWorkflow store_;
   WorkerEpoch worker_;
 };

@@ -16,6 +16,7 @@
 #include "bin/trust.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
+#include "lib/claim/transactions/undo.h"
 #include "lib/report/job_view.h"
 #include "lib/store/disk/disk.h"
 #include "lib/store/engine/store.h"
@@ -170,7 +171,8 @@ Result<Applied> apply_file(const App& app, store::Store& store, const workflow::
   const Path copy = store.directory() / workflow::spec_copy_name(loaded.file);
   const auto kept = store::read_file(app.world.disk, copy);
   Keeping keeping;
-  if (kept && *kept != loaded.kept_text()) keeping = {true, loaded.file, *kept};
+  if (kept && *kept != loaded.kept_text())
+    keeping = {true, loaded.file, *kept, claim::mark_of_text(loaded.kept_text())};
   TORC_ASSIGN(Applied applied, workflow::apply(app, store, loaded, terms,
                                                ringing_change(app, store, dry_run, keeping)));
   if (dry_run) return applied;

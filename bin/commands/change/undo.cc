@@ -19,7 +19,9 @@
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/base/text/table.h"
+#include "lib/claim/transactions/undo.h"
 #include "lib/report/job_view.h"
+#include "lib/workflow/change/addition.h"
 #include "lib/workflow/change/renewed_scripts.h"
 #include "lib/workflow/change/take_back.h"
 #include "lib/workflow/context/spec_text.h"
@@ -37,6 +39,7 @@ struct UndoOptions {
   bool list = false;
   bool dry_run = false;
   bool json = false;
+  bool yes = false;  // also what somebody else changed
 };
 
 ordered_json json_of(const KeptChange& change) {
@@ -121,6 +124,15 @@ std::uint64_t jobs_of(const std::vector<KeptChange>& changes) {
 
 // The copy of the workflow file, and the batch scripts that were made by it. What counts is done.
 void put_file_back(const App& app, store::Store& store, const workflow::TakenBack& taken) {
+  const auto now =
+      workflow::read_spec_copy(app, store.directory() / workflow::spec_copy_name(taken.file));
+  if (now && *now != taken.text_before && claim::mark_of_text(*now) != taken.text_after) {
+    say(app.err,
+        "torc: note: {} stays: it is not what the command made of it, so somebody has applied "
+        "another one\n",
+        workflow::spec_copy_name(taken.file));
+    return;
+  }
   const auto loaded = workflow::load_spec_text(
       app, (store.directory() / workflow::spec_copy_name(taken.file)).string(), taken.text_before);
   if (loaded.expansion) {
@@ -186,10 +198,30 @@ void print_undone(const App& app, const workflow::TakenBack& taken, bool dry_run
   say(app.out, "\n");
 }
 
+// Whoever shares a store does not take back by mistake what others did.
+Result<void> refuse_what_is_of_others(const App& app, store::Store& store) {
+  std::optional<KeptChange> newest;
+  const auto look = [&](const claim::Reader& reader) {
+    newest.reset();
+    return claim::scan_changes(reader, [&](const KeptChange& change) {
+      if (change.undone_at == WallTime{}) newest = change;
+      return !newest;
+    });
+  };
+  TORC_TRY(store.view(store::Freshness::latest, look));
+  const auto user_of = [](const std::string& by) { return by.substr(0, by.find('@')); };
+  if (!newest || user_of(newest->by) == user_of(workflow::who_asks(app))) return {};
+  return Error{ErrorKind::invalid,
+               fmt::format("the last change is not yours: `{}` of {} by {}",
+                           printable(newest->words), show_time(newest->at), printable(newest->by)),
+               "--yes takes it back all the same"};
+}
+
 Result<Exit> run(const App& app, const UndoOptions& options) {
   TORC_ASSIGN(const Path path, locate_store(app, options.store));
   TORC_ASSIGN(const auto store, store::Store::open(app.world, path, store::Tuning{}));
   if (options.list) return list(app, *store, options);
+  if (!options.dry_run && !options.yes) TORC_TRY(refuse_what_is_of_others(app, *store));
   const auto change = ringing_change(app, *store, options.dry_run, Keeping{.is_kept = false});
   TORC_ASSIGN(const auto taken, workflow::take_back(app, change));
   const bool done = !taken.changes.empty() && taken.why_not.empty();
@@ -221,6 +253,7 @@ void add_undo(Command& c) {
   c.argument("STORE", o.store, "the store (default: found from here)");
   c.flag("--list", o.list, "what was changed, when, by whom, and whether it can be taken back");
   c.flag("--dry-run", o.dry_run, "say what would be taken back and change nothing");
+  c.flag("--yes", o.yes, "also what somebody else changed");
   c.flag("--json", o.json, "machine-readable output");
   c.shows_tables();
   c.footer(

@@ -398,14 +398,18 @@ class Audit {
     TORC_TRY(each(reader_, Table::change, [&](const store::Entry& e) -> Result<void> {
       constexpr std::size_t kHead = 1 + sizeof(std::uint64_t);
       if (e.key.size() == kHead) {
-        return decode_change(e.key, e.value) ? Result<void>() : unreadable(e.key);
+        const auto change = decode_change(e.key, e.value);
+        if (!change) return unreadable(e.key);
+        return change->number <= reader_.sequence()
+                   ? Result<void>()
+                   : wrong(fmt::format("change {} is told of fewer commits", change->number));
       }
       if (e.key.size() != kHead + sizeof(std::uint32_t) || !reader_.get(e.key.substr(0, kHead)))
         return wrong("what was before a change is kept, and the change is not");
       return {};
     }));
     return each(reader_, Table::past_template, [&](const store::Entry& e) -> Result<void> {
-      if (e.key.size() == 1) return {};
+      if (e.key.size() <= 1 + sizeof(std::uint64_t)) return {};  // numbers of the table itself
       return decode_past_template(e.key, e.value) ? Result<void>() : unreadable(e.key);
     });
   }

@@ -10,6 +10,29 @@ namespace {
 
 enum ChangeFlag : unsigned { kTooLarge = 1, kUndone = 2 };
 
+// Each begins where the one before ended, or later.
+void put_disjoint(Encoder& out, const std::vector<JobRange>& ranges) {
+  out.varint(ranges.size());
+  std::uint64_t end = 0;
+  for (const JobRange& range : ranges) {
+    out.varint(raw(range.first) - end).varint(range.count);
+    end = raw(range.first) + range.count;
+  }
+}
+
+bool take_disjoint(Decoder& in, std::vector<JobRange>& ranges) {
+  const std::uint64_t size = in.up_to(KeptChange::kMostRanges);
+  std::uint64_t end = 0;
+  for (std::uint64_t i = 0; i < size; ++i) {
+    const std::uint64_t first = end + in.up_to(kMaxJobs);
+    const std::uint64_t count = in.varint();
+    if (!in.ok() || !are_jobs(first, count)) return false;
+    ranges.push_back({JobId{first}, count});
+    end = first + count;
+  }
+  return in.ok();
+}
+
 }  // namespace
 
 Key change_key(std::uint64_t number) {
@@ -29,7 +52,9 @@ std::string encode(const KeptChange& change) {
   out.svarint(in_reach(change.asked_at).count()).text(change.by).text(change.words);
   out.varint(change.jobs).varint(change.bytes);
   if (undone) out.svarint(in_reach(change.undone_at).count()).text(change.undone_by);
-  for (const JobRange& range : change.ranges) out.varint(raw(range.first)).varint(range.count);
+  put_disjoint(out, change.ranges);
+  put_disjoint(out, change.lost);
+  put_disjoint(out, change.regained);
   return std::move(out).bytes();
 }
 
@@ -52,18 +77,18 @@ std::optional<KeptChange> decode_change(std::string_view key, std::string_view v
     change.undone_at = in.wall_time();
     change.undone_by = in.text();
   }
-  while (in.ok() && !in.at_end()) {
-    const std::uint64_t first = in.varint();
-    const std::uint64_t count = in.varint();
-    if (!are_jobs(first, count) || change.ranges.size() == KeptChange::kMostRanges) return {};
-    change.ranges.push_back({JobId{first}, count});
-  }
+  if (!take_disjoint(in, change.ranges) || !take_disjoint(in, change.lost) ||
+      !take_disjoint(in, change.regained))
+    return {};
   if (flags > (kTooLarge | kUndone) || change.jobs > kMaxJobs) return {};
   return in.whole(std::move(change));
 }
 
 std::uint64_t newest_change(const Reader& reader) {
-  const auto last = reader.seek_before(Key(Table::change, UINT64_MAX));
+  // Each is a commit, so that there are no more of them: what says otherwise is none.
+  const std::uint64_t commits = reader.sequence();
+  const auto last =
+      reader.seek_before(Key(Table::change, commits == UINT64_MAX ? commits : commits + 1));
   return last && is_in(Table::change, last->key) && last->key.size() > sizeof(std::uint64_t)
              ? number_at(last->key, 1, sizeof(std::uint64_t))
              : 0;

@@ -25,14 +25,16 @@ struct KeptChange {
   std::uint64_t number = 0;    // from 1, in the order of commits
   std::uint64_t sequence = 0;  // of the commit
   WallTime at{};
-  WallTime asked_at{};           // when the command began
-  std::string by;                // "user@host"
-  std::string words;             // the command as it was typed
-  std::uint64_t jobs = 0;        // whose records it changed, and that it added
-  std::vector<JobRange> ranges;  // the first of these
-  std::uint64_t bytes = 0;       // of what was there before; 0: that is not kept (any more)
-  bool is_too_large = false;     // it never was; nor was it counted how many jobs it changed
-  WallTime undone_at{};          // 0: it was not taken back
+  WallTime asked_at{};             // when the command began
+  std::string by;                  // "user@host"
+  std::string words;               // the command as it was typed
+  std::uint64_t jobs = 0;          // whose records it changed, and that it added
+  std::vector<JobRange> ranges;    // the first of these; sorted, disjoint, as the others
+  std::vector<JobRange> lost;      // the first of those that were over, and wait again
+  std::vector<JobRange> regained;  // the first of those whose earlier end counts again
+  std::uint64_t bytes = 0;         // of what was there before; 0: that is not kept (any more)
+  bool is_too_large = false;       // it never was; nor was it counted how many jobs it changed
+  WallTime undone_at{};            // 0: it was not taken back
   std::string undone_by;
 
   [[nodiscard]] bool is_of_the_same_command(const KeptChange& other) const {

@@ -1,7 +1,9 @@
 #include "lib/claim/tables/past_templates.h"
 
 #include <string>
+#include <utility>
 
+#include "lib/base/codec.h"
 #include "lib/claim/tables/corruption.h"
 
 namespace torc::claim {
@@ -14,6 +16,11 @@ bool is_past_template(std::string_view key) {
   return is_in(Table::past_template, key) && key.size() == kPastKeySize;
 }
 
+// The newest commit of which a template was forgotten.
+Key forgotten_key() {
+  return {Table::past_template, 0};
+}
+
 void forget_oldest(Transaction& tx) {
   std::size_t there = 0;
   std::string oldest;
@@ -22,7 +29,9 @@ void forget_oldest(Transaction& tx) {
     if (there++ == 0) oldest = e.key;
     return there <= kPastTemplates;
   });
-  if (there > kPastTemplates) tx.erase(oldest);
+  if (there <= kPastTemplates) return;
+  tx.put(forgotten_key(), Value().varint(number_at(oldest, 1, kNumber)));
+  tx.erase(oldest);
 }
 
 }  // namespace
@@ -43,18 +52,22 @@ void keep_template(Transaction& tx, const Template& old) {
   forget_oldest(tx);
 }
 
-Result<std::optional<Template>> past_template_of(const Reader& reader, JobId id,
-                                                 std::uint64_t claim) {
+Result<PastTemplate> past_template_of(const Reader& reader, JobId id, std::uint64_t claim) {
+  PastTemplate past;
+  const auto forgotten = reader.get(forgotten_key());
+  past.is_known = !forgotten || Decoder(*forgotten).varint() <= claim;
   std::uint64_t commit = claim;
   for (;;) {
     const auto next = reader.seek(past_template_key(commit + 1, 0));
-    if (!next || !is_past_template(next->key)) return std::optional<Template>();
+    if (!next || !is_past_template(next->key)) return past;
     commit = number_at(next->key, 1, kNumber);
     const auto at = reader.seek_before(past_template_key(commit, raw(id) + 1));
     if (!at || !is_past_template(at->key) || number_at(at->key, 1, kNumber) != commit) continue;
     auto found = decode_past_template(at->key, at->value);
     if (!found) return unreadable(at->key);
-    if (raw(id) - raw(found->first) < found->count) return found;
+    if (raw(id) - raw(found->first) >= found->count) continue;
+    past.template_then = std::move(found);
+    return past;
   }
 }
 

@@ -22,9 +22,11 @@ inline constexpr std::size_t kPastTemplates = 1000;
 // `old` is replaced by this commit.
 void keep_template(Transaction& tx, const Template& old);
 
-// The template that a job had when commit `claim` granted it, if it is another one than now; what
-// is older than what is kept is not known to have been another one. Error corrupt.
-Result<std::optional<Template>> past_template_of(const Reader& reader, JobId id,
-                                                 std::uint64_t claim);
+struct PastTemplate {
+  bool is_known = true;                   // else templates of that time are not kept any more
+  std::optional<Template> template_then;  // if it was another one than now
+};
+// That of a job when commit `claim` granted it. Error corrupt.
+Result<PastTemplate> past_template_of(const Reader& reader, JobId id, std::uint64_t claim);
 
 }  // namespace torc::claim

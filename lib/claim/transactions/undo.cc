@@ -32,6 +32,7 @@ struct Written {
 struct Record {
   std::string file;
   std::string text_before;
+  std::uint64_t text_after = 0;
   std::string tally_before;  // both empty: no count changed
   std::string tally_after;
   bool is_of_recipes = false;    // what workers remember of them counts no more
@@ -41,7 +42,7 @@ struct Record {
 // The keys are sorted: each is told by what it does not share with the one before.
 std::string encode(const Record& record) {
   Encoder out;
-  out.text(record.file).text(record.text_before);
+  out.text(record.file).text(record.text_before).be64(record.text_after);
   out.text(record.tally_before).text(record.tally_after).u8(record.is_of_recipes ? 1 : 0);
   std::string_view last;
   for (const Written& w : record.written) {
@@ -61,6 +62,7 @@ std::optional<Record> decode_record(std::string_view bytes) {
   Record record;
   record.file = in.text();
   record.text_before = in.text();
+  record.text_after = in.be64();
   record.tally_before = in.text();
   record.tally_after = in.text();
   record.is_of_recipes = in.u8() != 0;
@@ -88,6 +90,7 @@ Record record_of(const Transaction& tx, const NotedTransaction& noted, const Ask
   Record record;
   record.file = asked.file;
   record.text_before = asked.text_before;
+  record.text_after = asked.text_after;
   std::vector<std::uint64_t> barriers;
   for (const auto& [key, before] : noted.before()) {
     const auto now = tx.get(key);
@@ -116,11 +119,27 @@ Record record_of(const Transaction& tx, const NotedTransaction& noted, const Ask
   return record;
 }
 
+// Whether the job lost an end by it, or got one back. The keys come in the order of the jobs.
+void note_end(const Reader& reader, const Written& w, std::uint64_t id, KeptChange& change) {
+  const auto value = reader.get(w.key);
+  const Job before = w.before ? decode_job(*w.before).value_or(Job{}) : Job{};
+  const Job after = value ? decode_job(*value).value_or(Job{}) : Job{};
+  const auto has_run = [](const Job& job) {
+    return is_over(job.state) && job.state != JobState::canceled;
+  };
+  if (is_over(before.state) && !is_over(after.state)) {
+    add_to(change.lost, id);
+  } else if (!has_run(before) && has_run(after) && !is_live(before.state)) {
+    add_to(change.regained, id);
+  }
+}
+
 // The jobs whose records, terms or templates it wrote, those that it took out or brought back, and
 // those that are new.
 void count_jobs(const Reader& reader, const Record& record, KeptChange& change) {
   std::vector<JobRange> jobs;
   for (const Written& w : record.written) {
+    if (const auto id = id_in(Table::job, w.key)) note_end(reader, w, *id, change);
     for (const Table table : {Table::job, Table::removed, Table::own_rank}) {
       if (const auto id = id_in(table, w.key)) jobs.push_back({JobId{*id}, 1});
     }
@@ -136,21 +155,29 @@ void count_jobs(const Reader& reader, const Record& record, KeptChange& change) 
   }
   change.ranges = joined_ranges(std::move(jobs));
   for (const JobRange& range : change.ranges) change.jobs += range.count;
-  if (change.ranges.size() > KeptChange::kMostRanges) change.ranges.resize(KeptChange::kMostRanges);
+  for (auto* ranges : {&change.ranges, &change.lost, &change.regained}) {
+    if (ranges->size() > KeptChange::kMostRanges) ranges->resize(KeptChange::kMostRanges);
+  }
 }
 
-// `bytes`: of the newest.
-void forget_old(Transaction& tx, std::uint64_t newest, std::uint64_t bytes) {
-  if (newest > KeptChange::kMost) tx.erase(change_key(newest - KeptChange::kMost));
-  std::uint64_t all = bytes;
-  for (std::uint64_t number = newest - 1; number > 0 && newest - number <= kMostUndoable;
-       --number) {
-    auto change = read_change(tx, number);
-    if (!change || !*change) return;
-    KeptChange& old = **change;
+// `change`: the newest.
+void forget_old(Transaction& tx, const KeptChange& change) {
+  if (change.number > KeptChange::kMost) {
+    tx.erase(change_key(change.number - KeptChange::kMost));
+    tx.erase(before_change_key(change.number - KeptChange::kMost));
+  }
+  std::uint64_t all = change.bytes;
+  std::uint64_t commands = 1;
+  KeptChange last = change;
+  for (std::uint64_t number = change.number - 1; number > 0; --number) {
+    auto read = read_change(tx, number);
+    if (!read || !*read) return;
+    KeptChange& old = **read;
     all += old.bytes;
+    commands += old.is_of_the_same_command(last) ? 0U : 1U;
+    last = old;
     if (old.bytes == 0) continue;
-    if (newest - number < kMostUndoable && all <= NotedTransaction::kMostBytes) continue;
+    if (commands <= kMostUndoable && all <= NotedTransaction::kMostBytes) continue;
     old.bytes = 0;
     tx.put(change_key(number), encode(old));
     tx.erase(before_change_key(number));
@@ -192,6 +219,64 @@ std::optional<JobId> first_that_went_on(const Reader& tx, const Record& record) 
   return first;
 }
 
+// The jobs that a key is about which says how jobs run, or when.
+std::optional<JobRange> jobs_told_of(const Reader& reader, const Written& w) {
+  const auto value = reader.get(w.key);
+  if (!value) return {};
+  if (is_in(Table::job_template, w.key)) {
+    const auto t = decode_template(w.key, *value);
+    if (t && are_jobs(raw(t->first), t->count)) return JobRange{t->first, t->count};
+  } else if (is_in(Table::span, w.key)) {
+    const auto span = decode_span(w.key, *value);
+    if (span && are_jobs(span->first, span->count))
+      return JobRange{JobId{span->first}, span->count};
+  }
+  return {};
+}
+
+// The first of the jobs that was granted after that commit.
+std::optional<JobId> granted_since(State& state, const JobRange& jobs, std::uint64_t commit) {
+  const std::uint64_t end = raw(jobs.first) + jobs.count;
+  for (auto at = state.next_record(raw(jobs.first)); at && *at < end;
+       at = state.next_record(*at + 1)) {
+    const auto job = state.open_record(*at);
+    if (job && job->claim > commit) return JobId{*at};
+  }
+  return {};
+}
+
+bool was_run_since(const Reader& reader, const Written& action, std::uint64_t commit) {
+  if (!is_in(Table::action, action.key) || action.key.size() == 1) return false;
+  std::string runs(action.key);
+  runs.front() = static_cast<char>(Table::action_run);
+  bool found = false;
+  reader.scan_prefix(runs, [&](const store::Entry& e) {
+    const auto run = decode_run(e.value);
+    found = run && run->claim > commit;
+    return !found;
+  });
+  return found;
+}
+
+// What has come of what was written, beyond the keys; nullopt: nothing. 0: it is of no single job.
+std::optional<JobId> first_that_went_by_it(const Reader& reader, const Record& record,
+                                           std::uint64_t commit) {
+  State state(reader);
+  bool is_of_all = false;
+  for (const Written& w : record.written) {
+    if (const auto id = id_in(Table::job, w.key)) {
+      const auto job = state.open_record(*id);
+      if (job && job->revoked != Revoked::no) return JobId{*id};  // its worker ends it
+    }
+    if (was_run_since(reader, w, commit)) return JobId{};
+    is_of_all = is_of_all || is_in(Table::user_data, w.key) || is_in(Table::settings, w.key);
+    const auto jobs = jobs_told_of(reader, w);
+    if (!jobs) continue;
+    if (const auto job = granted_since(state, *jobs, commit)) return job;
+  }
+  return is_of_all ? granted_since(state, {JobId{1}, kMaxJobs}, commit) : std::nullopt;
+}
+
 // A change, and whether the keys that it wrote let it be taken back.
 struct Looked {
   Undone undone;
@@ -214,7 +299,9 @@ Result<Looked> look_at(const Reader& reader, std::uint64_t number) {
   }
   looked.record = decode_record(*bytes);
   if (!looked.record) return unreadable(key);
-  if (const auto job = first_that_went_on(reader, *looked.record)) {
+  auto job = first_that_went_on(reader, *looked.record);
+  if (!job) job = first_that_went_by_it(reader, *looked.record, looked.change->sequence);
+  if (job) {
     looked.undone.answer = Undone::Answer::gone_on;
     looked.undone.job = *job;
   }
@@ -222,6 +309,10 @@ Result<Looked> look_at(const Reader& reader, std::uint64_t number) {
 }
 
 }  // namespace
+
+std::uint64_t mark_of_text(std::string_view text) {
+  return mark_of(text);
+}
 
 void keep_change(Transaction& tx, const NotedTransaction& noted, const AskedChange& asked) {
   KeptChange change;
@@ -241,7 +332,7 @@ void keep_change(Transaction& tx, const NotedTransaction& noted, const AskedChan
     if (bytes.size() > NotedTransaction::kMostBytes) bytes.clear();
     change.bytes = bytes.size();
   }
-  forget_old(tx, change.number, change.bytes);
+  forget_old(tx, change);
   tx.put(change_key(change.number), encode(change));
   if (!bytes.empty()) tx.put(before_change_key(change.number), bytes);
 }
@@ -278,6 +369,7 @@ Result<Undone> undo_change(Transaction& tx, std::uint64_t number, WallTime now,
   tx.erase(key);
   undone.file = std::move(record->file);
   undone.text_before = std::move(record->text_before);
+  undone.text_after = record->text_after;
   return undone;
 }
 

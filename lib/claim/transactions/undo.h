@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "lib/base/clock.h"
 #include "lib/base/result.h"
@@ -21,11 +22,13 @@ struct AskedChange {
   // The copy of the workflow file in the store, which is no part of the state; no name: it stays.
   std::string file;
   std::string text_before;
+  std::uint64_t text_after = 0;  // mark_of_text()
 };
+[[nodiscard]] std::uint64_t mark_of_text(std::string_view text);
 
 // To be called at the end of the transaction. `noted`: all that was written in it. Nothing is kept
-// where all is as it was. Costs what was written; at most kMostUndoable changes, and of these
-// NotedTransaction::kMostBytes, can be taken back, the newest.
+// where all is as it was. Costs what was written; the changes of at most kMostUndoable commands,
+// and of these NotedTransaction::kMostBytes, can be taken back, the newest.
 inline constexpr std::uint64_t kMostUndoable = 20;
 void keep_change(Transaction& tx, const NotedTransaction& noted, const AskedChange& asked);
 
@@ -40,14 +43,17 @@ struct Undone {
   JobId job{};       // 0: none
   std::string file;  // as in AskedChange
   std::string text_before;
+  std::uint64_t text_after = 0;
 };
 
 // Whether that would be `done`, as far as the keys tell that the change wrote.
 Result<Undone> can_undo_change(const Reader& reader, std::uint64_t number);
 
-// Puts back what was there, if all that the change wrote is still as it left it. Counters go on
-// from what they are. What belongs together is not looked at: whoever asks verifies the state
-// before it is committed (audit/verify.h), and commits nothing else than `done`. Error corrupt.
+// Puts back what was there, if all that the change wrote is still as it left it, it ended no job at
+// work, and no job was granted since by what it changed: a template, what jobs wait for, user data,
+// the settings of all; nor was an action run that runs something else. Counters go on from what
+// they are. What belongs together is not looked at: whoever asks verifies the state before it is
+// committed (audit/verify.h), and commits nothing else than `done`. Error corrupt.
 Result<Undone> undo_change(Transaction& tx, std::uint64_t number, WallTime now,
                            const std::string& by);
 

@@ -142,6 +142,61 @@ TEST_F(Undo, not_where_others_were_started_that_stood_in_the_same_queue) {
   EXPECT_EQ(wf.state(2), JobState::held);
 }
 
+TEST_F(Undo, not_where_a_job_was_ended_at_work) {
+  const auto grants = wf.claim(worker, 9);
+  change("torc cancel", [&](Transaction& tx) -> Result<void> {
+    TORC_TRY(cancel_jobs(
+        tx, std::vector{grants[0].token.job == JobId{1} ? range(1, 1) : range(2, 1)}, kNoon));
+    return {};
+  });
+  EXPECT_EQ(undo(1).answer, Answer::gone_on) << "its worker ends it, whatever is said now";
+}
+
+TEST_F(Undo, not_what_a_job_ran_by_that_had_not_run_before) {
+  change("torc apply", [&](Transaction& tx) -> Result<void> {
+    Template t = *read_template(tx, JobId{6});
+    t.recipe = "another";
+    tx.put(Key(Table::job_template, 6), encode(t));
+    return {};
+  });
+  EXPECT_EQ(can_undo_change(wf.tx, 1)->answer, Answer::done);
+  for (const Grant& g : wf.claim(worker, 9)) EXPECT_TRUE(wf.finish(worker, g.token).ok());
+  const auto undone = can_undo_change(wf.tx, 1);
+  EXPECT_EQ(undone->answer, Answer::gone_on);
+  EXPECT_EQ(undone->job, JobId{6});
+}
+
+TEST_F(Undo, a_command_of_many_commits_counts_as_one) {
+  for (std::uint64_t n = 0; n < kMostUndoable + 5; ++n) {
+    change("torc cancel", [&](Transaction& tx) -> Result<void> {
+      keep_attempts(tx, static_cast<std::uint32_t>(n + 1));
+      return {};
+    });
+  }
+  EXPECT_GT(kept(1).bytes, 0U);
+}
+
+TEST_F(Undo, a_change_of_more_commits_than_there_are_is_none) {
+  hold(6);
+  KeptChange forged = kept(1);
+  wf.tx.put(change_key(UINT64_MAX - 1), encode(forged));
+  EXPECT_EQ(newest_change(wf.tx), 1U);
+  EXPECT_FALSE(verify_state(wf.tx).ok());
+}
+
+TEST_F(Undo, ranges_that_cover_each_other_cannot_be_written) {
+  KeptChange change;
+  change.number = 1;
+  change.ranges = {range(1, 3), range(7, 2)};
+  change.lost = {range(2, 1)};
+  const auto read = decode_change(change_key(1), encode(change));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(raw(read->ranges[1].first), 7U);
+  EXPECT_EQ(read->lost.size(), 1U);
+  change.ranges = {range(1, 20'000'000), range(5, 20'000'000)};
+  EXPECT_FALSE(decode_change(change_key(1), encode(change)));
+}
+
 TEST_F(Undo, workers_may_come_and_go_meanwhile) {
   hold(6);
   (void)wf.join();
@@ -190,7 +245,7 @@ TEST_F(Undo, what_workers_remember_of_recipes_counts_no_more) {
 
 TEST_F(Undo, of_old_changes_only_is_kept_that_they_were) {
   for (std::uint64_t n = 0; n < kMostUndoable + 2; ++n) {
-    change("torc set", [&](Transaction& tx) -> Result<void> {
+    change("torc set " + std::to_string(n), [&](Transaction& tx) -> Result<void> {
       keep_attempts(tx, static_cast<std::uint32_t>(n + 1));
       return {};
     });

@@ -75,7 +75,7 @@ std::string why_not(const claim::Reader& reader, const Undone& undone) {
                  : job_gone_on(reader, undone.job);
     case Undone::Answer::not_kept:
       return fmt::format(
-          "what was there before is not kept: only of the last {} changes, and "
+          "what was there before is not kept: only of the last {} commands, and "
           "where these are not too large",
           claim::kMostUndoable);
     case Undone::Answer::before:
@@ -88,11 +88,9 @@ std::string why_not(const claim::Reader& reader, const Undone& undone) {
 Result<std::vector<KeptChange>> newest_command(const claim::Reader& reader) {
   std::vector<KeptChange> found;
   TORC_TRY(claim::scan_changes(reader, [&](const KeptChange& change) {
-    if (found.empty() && change.undone_at != WallTime{}) return true;
-    if (!found.empty() &&
-        (!change.is_of_the_same_command(found.front()) || change.undone_at != WallTime{}))
-      return false;
-    found.push_back(change);
+    // Others may have come between its commits.
+    if (change.undone_at != WallTime{}) return true;
+    if (found.empty() || change.is_of_the_same_command(found.front())) found.push_back(change);
     return true;
   }));
   return found;
@@ -131,6 +129,7 @@ Result<TakenBack> take_back(const Context& context, const MakeChange& change) {
       if (undone.file.empty()) continue;
       taken.file = undone.file;
       taken.text_before = undone.text_before;
+      if (taken.text_after == 0) taken.text_after = undone.text_after;
     }
     if (const auto sound = claim::verify_state(tx); !sound)
       return give_up("what was there before does not fit any more: " + sound.error().what);

@@ -1,6 +1,7 @@
 // The last thing that a person changed in a workflow is taken back.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ struct TakenBack {
   // The copy of the workflow file as it was, if that was another one; no name: it was not.
   std::string file;
   std::string text_before;
+  std::uint64_t text_after = 0;  // claim::mark_of_text() of what it made of it
 };
 
 // Why the newest command that was not taken back cannot be, as far as is seen without trying;
