@@ -6,6 +6,8 @@
 
 #include <functional>
 
+#include "lib/base/plural.h"
+
 namespace torc {
 namespace {
 
@@ -256,6 +258,11 @@ TEST(Quantities, are_shown_in_the_unit_that_fits) {
   EXPECT_EQ(show_count(0), "0");
   EXPECT_EQ(show_count(999), "999");
   EXPECT_EQ(show_count(1234567), "1,234,567");
+  EXPECT_EQ(plural(0, "job"), "0 jobs");
+  EXPECT_EQ(plural(1, "ready job"), "1 ready job");
+  EXPECT_EQ(plural(2000, "job"), "2,000 jobs");
+  EXPECT_EQ(plural(1, "entry", "entries"), "1 entry");
+  EXPECT_EQ(plural(2, "entry", "entries"), "2 entries");
 }
 
 TEST(Quantities, a_time_in_the_future_of_another_nodes_clock_is_now) {

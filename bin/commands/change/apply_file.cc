@@ -14,6 +14,7 @@
 #include "bin/commands/spec_report.h"
 #include "bin/locate.h"
 #include "bin/trust.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/report/job_view.h"
@@ -34,10 +35,6 @@ using workflow::Edit;
 constexpr std::size_t kShownEdits = 16;
 constexpr std::size_t kShownJobs = 8;
 constexpr std::size_t kListedJobs = 1000;
-
-std::string plural(std::uint64_t n, std::string_view one) {
-  return fmt::format("{} {}{}", show_count(n), one, n == 1 ? "" : "s");
-}
 
 // "10 jobs align_{i} (align_21 to align_30)", "job merge"
 std::string jobs_of(const Edit& edit) {
