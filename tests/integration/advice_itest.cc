@@ -86,7 +86,7 @@ TEST_F(Advice, a_crate_counts_the_files_that_are_there_and_names_the_others) {
   EXPECT_EQ(here.run({"run", "wf.torc", "-q"}).exit_code, 0);
   std::filesystem::remove(here.path() / "gone.txt");
   const Ended made = here.run({"export", "wf.torc", "--ro-crate", "crate"});
-  EXPECT_SAYS(made, "1 run(s) of jobs and 1 file(s) in crate\n");
+  EXPECT_SAYS(made, "1 run of jobs and 1 file in crate\n");
   EXPECT_SAYS(made, "1 more file is not there, and only named in it:\n  " +
                         (here.path() / "gone.txt").string() + "\n");
 }

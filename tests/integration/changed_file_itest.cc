@@ -113,7 +113,7 @@ TEST_P(ChangedFile, a_change_that_is_taken_back_before_anything_ran_costs_nothin
   write("1:2");
   const Ended back = here.run({"apply", "wf.yaml"});
   EXPECT_EQ(back.exit_code, 0) << back;
-  EXPECT_SAYS(back, "1 earlier result counts again: the file says what it was made by");
+  EXPECT_SAYS(back, "1 earlier result counts again: the file is as it was when it was made");
   EXPECT_EQ(run().exit_code, 0);
   EXPECT_EQ(ran(), "");
 }

@@ -254,7 +254,7 @@ TEST(ExecValues, what_makes_no_sense_is_refused_with_what_does) {
       {{"-c", "x", "-a", "lines", "b"}, "for every combination of both write ::: VALUES"},
       {{"-c", "x", "--param", "i=1:2", ":::", "b"}, "values and --param"},
       {{"-C", "lines", ":::", "b"}, "what separates columns is --colsep"},
-      {{"--colsep", "(", "-c", "x", ":::", "a"}, "is no regular expression"},
+      {{"--colsep", "(", "-c", "x", ":::", "a"}, "is not a regular expression"},
       {{"--colsep", " *", "-c", "x", ":::", "a"}, "--colsep ' +' where you have"},
       {{"--colsep", ",", "-c", "x"}, "--colsep and -N are for values"},
       {{"-c", "echo {= uc =}", ":::", "a"}, "let the shell do it"},

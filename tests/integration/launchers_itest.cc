@@ -297,7 +297,7 @@ TEST_P(Launchers, a_workflow_is_submitted_and_its_worker_known_by_the_id_of_its_
 
   const Ended worked = start(id);
   EXPECT_EQ(worked.exit_code, 0) << worked << log(id);
-  EXPECT_NE(log(id).find("3 CPU(s) (--num-cpus)"), std::string::npos) << log(id);
+  EXPECT_NE(log(id).find("3 CPUs (--num-cpus)"), std::string::npos) << log(id);
   EXPECT_EQ(user.of_json({"status", "wf.torc", "--json"}).at("state"), "completed") << log(id);
   EXPECT_EQ(user.allocation().at("allocation_stage"), "running") << "the system says so yet";
   EXPECT_EQ(user.allocation().at("slurm_state"), system.runs);

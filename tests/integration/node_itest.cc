@@ -219,7 +219,7 @@ TEST_F(Node, a_torc_inside_of_a_job_uses_what_the_job_has) {
   const Ended ended = here_.run({"run", "outer.yaml"});
   EXPECT_EQ(ended.exit_code, 0) << ended;
   const Ended log = here_.run({"logs", "outer.torc", "j_1"});
-  EXPECT_TRUE(log.says("1 CPU(s)")) << log;
+  EXPECT_TRUE(log.says("1 CPU")) << log;
 }
 
 TEST_F(Node, a_torc_inside_of_a_job_keeps_to_the_memory_of_the_job) {

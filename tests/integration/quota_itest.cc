@@ -225,7 +225,7 @@ TEST_P(Quota, a_limit_that_there_is_not_cannot_be_set) {
   EXPECT_EQ(here.run({"set", "--limit", "licence=0"}).exit_code, 0);
   const Ended held = run_all();
   EXPECT_EQ(held.exit_code, 3) << held;
-  EXPECT_TRUE(held.says("a limit keeps 1 ready job(s) from starting")) << held;
+  EXPECT_TRUE(held.says("a limit keeps 1 ready job from starting")) << held;
   EXPECT_EQ(here.run({"set", "--limit", "licence=3"}).exit_code, 0);
   EXPECT_EQ(here.json({"status"})["limits"][0]["limit"], 3);
 }
@@ -299,7 +299,7 @@ jobs:
   EXPECT_TRUE(here.run({"job", "dear_1"}).says("the budget: 0.0")) << here.run({"job", "dear_1"});
   const Ended again = run_all();
   EXPECT_EQ(again.exit_code, 3) << again;
-  EXPECT_TRUE(again.says("the budget keeps 2 ready job(s) from starting")) << again;
+  EXPECT_TRUE(again.says("the budget keeps 2 ready jobs from starting")) << again;
   expect_sound();
 }
 

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "lib/base/plural.h"
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/workflow_state.h"
@@ -68,8 +69,8 @@ Result<std::optional<std::string>> other_actions(const claim::Reader& reader,
     return true;
   });
   if (records != plan.actions.size() || known != plan.actions.size()) {
-    return Fact(
-        fmt::format("the store has {} action(s), and the file {}", records, plan.actions.size()));
+    return Fact(fmt::format("the store has {}, and the file {}", plural(records, "action"),
+                            plan.actions.size()));
   }
   if (known == 0) return Fact{};
   TORC_ASSIGN(const auto number, differing_action(reader, plan, numbers));

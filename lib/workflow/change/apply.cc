@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
@@ -79,10 +80,10 @@ class Application {
     const std::uint64_t workers = claim::State(reader).tally().live_workers;
     if (!applied_.difference.has_other_environment || workers == 0) return {};
     return Error{ErrorKind::busy,
-                 fmt::format("the environment of all jobs changed, and {} worker(s) at work would "
-                             "go on with the one before",
-                             show_count(workers)),
-                 "wait until they have left, or end them, then say it again; nothing was changed"};
+                 fmt::format("the environment of all jobs changed, and {} at work would go on "
+                             "with the one before",
+                             plural(workers, "worker")),
+                 "wait until they have left, or end them, then try again; nothing was changed"};
   }
 
   [[nodiscard]] FormerNames former_names() const {

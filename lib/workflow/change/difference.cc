@@ -394,11 +394,10 @@ class DifferenceSearch {
   Result<void> refuse_other_actions() {
     TORC_ASSIGN(const auto other, other_actions(reader_, plan_, numbers_));
     if (!other) return {};
-    return Error{
-        ErrorKind::invalid,
-        fmt::format("the actions of the workflow cannot change while it lives: {}", *other),
-        "leave `actions:` as they were and apply the rest, or make a new store with `torc "
-        "init --force`, which keeps the old one"};
+    return Error{ErrorKind::invalid,
+                 fmt::format("the actions of a workflow in a store cannot change: {}", *other),
+                 "leave `actions:` as they were and apply the rest, or make a new store with `torc "
+                 "init --force`, which keeps the old one"};
   }
 
   void finish() {
@@ -483,8 +482,8 @@ claim::DefinitionOf definitions_in(const claim::Reader& reader, const spec::Envi
 Result<void> check_unchanged(const claim::Reader& reader, const Difference& found) {
   TORC_ASSIGN(const std::uint64_t jobs, claim::count_jobs(reader));
   if (jobs == found.jobs && claim::read_edition(reader) == found.edition) return {};
-  return Error{ErrorKind::busy, "the workflow was changed at this very moment",
-               "say it again; nothing was changed"};
+  return Error{ErrorKind::busy, "somebody else changed the workflow at the same moment",
+               "try again; nothing was changed"};
 }
 
 }  // namespace torc::workflow
