@@ -213,7 +213,7 @@ TEST_P(ChangedFile, the_actions_of_a_store_stay_and_the_refusal_changes_nothing)
         "['echo over']}\n");
   const Ended refused = run();
   EXPECT_EQ(refused.exit_code, 2) << refused;
-  EXPECT_SAYS(refused, "the actions of the workflow cannot change while it lives");
+  EXPECT_SAYS(refused, "the actions of a workflow in a store cannot change");
   EXPECT_EQ(here.json({"status"})["jobs"], 3);
 }
 
@@ -337,7 +337,7 @@ TEST_P(ChangedFile, a_fan_in_that_does_not_wait_for_what_is_added_is_named) {
   here.write("more.yaml", "jobs: [{name: align_9, command: 'echo 9 >> log'}]\n");
   const Ended added = here.run({"add", "wf.torc", "more.yaml"});
   EXPECT_EQ(added.exit_code, 0) << added;
-  EXPECT_SAYS(added, "merge does not wait for align_9, though its 'align_.*' finds that");
+  EXPECT_SAYS(added, "merge does not wait for align_9, although its 'align_.*' matches it");
   here.write("other.yaml", "jobs: [{name: other, command: 'echo o >> log'}]\n");
   EXPECT_FALSE(here.run({"add", "wf.torc", "other.yaml"}).says("does not wait"));
 }

@@ -385,7 +385,8 @@ TEST_F(OwnDefinition, is_kept_in_the_store_by_which_all_goes_on_without_the_file
   fs::rename(user_.work() / "wf.torc/launcher/definition.yaml", user_.work() / "away");
   const Ended without = user_.torc({"submit", "wf.torc"});
   EXPECT_NE(without.exit_code, 0);
-  EXPECT_TRUE(without.says("what tells of the workflow's batch system cannot be read")) << without;
+  EXPECT_TRUE(without.says("the definition of the workflow's batch system cannot be read"))
+      << without;
   EXPECT_TRUE(user_.torc({"allocations", "wf.torc"}).says("batch system cannot be read"));
   EXPECT_TRUE(user_.torc({"status", "wf.torc"}).says("queued")) << "what was known is shown";
   fs::rename(user_.work() / "away", user_.work() / "wf.torc/launcher/definition.yaml");

@@ -259,7 +259,7 @@ TEST(OutlookWithoutAStore, a_file_without_a_store_says_what_makes_one) {
   Launch below = here.torc({"status", "../wf.yaml"});
   below.directory = here.path() / "sub";
   const Ended told = run(below);
-  EXPECT_TRUE(told.says("one lies beside the file")) << told;
+  EXPECT_TRUE(told.says("there is one beside the file")) << told;
 }
 
 }  // namespace

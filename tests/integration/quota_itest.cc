@@ -154,7 +154,7 @@ jobs:
   EXPECT_EQ(limit["entry"], "work_{i}");
   EXPECT_EQ(limit["running_jobs"], 1);
   EXPECT_EQ(limit["ready_jobs_wait"], true);
-  EXPECT_TRUE(here.run({"status"}).says("as many of their entry run as may"));
+  EXPECT_TRUE(here.run({"status"}).says("as many jobs of their entry run as its limit allows"));
   EXPECT_TRUE(here.run({"job", "work_2"}).says("a slot: 1 of 1 of its entry run"));
   gate.open_gate(2);
   EXPECT_EQ(worker->wait().exit_code, 0);
@@ -216,7 +216,7 @@ TEST_P(Quota, a_limit_that_there_is_not_cannot_be_set) {
   EXPECT_TRUE(unknown.says("it has 'licence'")) << unknown;
   const Ended jobs = here.run({"set", "a", "--limit", "licence=2"});
   EXPECT_EQ(jobs.exit_code, 2) << jobs;
-  EXPECT_TRUE(jobs.says("of the whole workflow")) << jobs;
+  EXPECT_TRUE(jobs.says("for the whole workflow")) << jobs;
   const Ended half = here.run({"set", "--limit", "licence=2", "--limit", "max_parallel=2"});
   EXPECT_EQ(half.exit_code, 2) << half;
   EXPECT_EQ(here.json({"status"})["limits"][0]["limit"], 3) << "all of them are set, or none";

@@ -93,7 +93,7 @@ jobs:
 )",
       1);
   const Ended shown = here_.run({"recover", "wf.torc", "--dry-run"});
-  EXPECT_TRUE(shown.says("of 1 of these jobs some output cannot be read")) << shown;
+  EXPECT_TRUE(shown.says("some output of 1 of these jobs cannot be read")) << shown;
   const Ended told = here_.run({"logs", "wf.torc", "--diagnose"});
   EXPECT_TRUE(told.says("output that cannot be read here: linked\n")) << told;
 }
@@ -113,7 +113,7 @@ jobs:
   const Ended done = here_.run({"recover", "wf.torc", "--yes"});
   EXPECT_EQ(done.exit_code, 0) << done;
   EXPECT_TRUE(done.says("1 job runs again")) << done;
-  EXPECT_TRUE(done.says("workers are there")) << done;
+  EXPECT_TRUE(done.says("workers are running")) << done;
   gate.open_gate(1);
   const Ended ended = worker->wait();
   EXPECT_EQ(ended.exit_code, 0) << ended;

@@ -45,7 +45,7 @@ TEST(Refusals, init_does_not_move_a_store_aside_that_it_cannot_look_into) {
   write_text(meta, text.insert(at + 8, "99"));
   const Ended refused = here.run({"init", "wf.yaml", "--force"});
   EXPECT_EQ(refused.exit_code, 4) << refused;
-  EXPECT_TRUE(refused.says("cannot be seen")) << refused;
+  EXPECT_TRUE(refused.says("cannot be determined")) << refused;
   EXPECT_FALSE(std::filesystem::exists(here.path() / "wf.torc.old1"));
 }
 

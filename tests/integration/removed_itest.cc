@@ -138,7 +138,7 @@ TEST_P(Removed, jobs_are_told_apart_from_those_of_the_file) {
   EXPECT_EQ(here.json({"status"})["jobs_by_state"]["completed"], 1);
   const Ended asked = here.run({"run", "wf.yaml", "old"});
   EXPECT_EQ(asked.exit_code, 2) << asked;
-  EXPECT_TRUE(asked.says("out of the workflow")) << asked;
+  EXPECT_TRUE(asked.says("no longer in the workflow")) << asked;
 }
 
 // --- torc rm ---

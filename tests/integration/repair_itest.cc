@@ -324,7 +324,7 @@ TEST_F(Salvage, of_a_store_with_workers_is_refused_unless_they_are_surely_gone) 
   EXPECT_FALSE(fs::exists(here_.path() / "new.torc"));
   const Ended forced = here_.run({"repair", "w.torc", "--salvage", "new.torc", "--force"});
   EXPECT_EQ(forced.exit_code, 0) << forced;
-  EXPECT_TRUE(forced.says("runs their jobs again")) << forced;
+  EXPECT_TRUE(forced.says("their jobs run again")) << forced;
   EXPECT_TRUE(forced.says("name the damaged store")) << forced;
   worker->kill(SIGKILL);
   (void)worker->wait();

@@ -149,7 +149,7 @@ TEST(Run, takes_a_word_that_is_no_path_for_a_store_and_says_how_a_job_is_named) 
        {std::vector<std::string>{"status", "t_1"}, {"verify", "t_1"}}) {
     const Ended refused = here.run(words);
     EXPECT_TRUE(refused.says("there is no store ")) << refused;
-    EXPECT_TRUE(refused.says("a job is named behind it: torc job STORE t_1")) << refused;
+    EXPECT_TRUE(refused.says("a job is named after it: torc job STORE t_1")) << refused;
   }
   for (const char* path : {"other.torc", "./t_1"}) {
     const Ended refused = here.run({"jobs", path});

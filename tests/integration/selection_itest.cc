@@ -178,7 +178,7 @@ TEST_F(Selecting, what_finds_nothing_is_an_error_that_guesses) {
   refused({"@nowhere"}, "nowhere");
   refused({"x["}, "no job's name matches 'x['");
   refused({"[z-a]"}, "'[z-a]': ");
-  refused({"--state", "ready,gone"}, "'gone' is none of");
+  refused({"--state", "ready,gone"}, "'gone' is not one of");
   EXPECT_EQ(here.json({"status"})["jobs_by_state"]["canceled"], 0);
 }
 

@@ -63,7 +63,7 @@ TEST_P(Wait, returns_1_and_names_what_failed) {
   const Ended ended = waiting->wait();
   EXPECT_EQ(ended.exit_code, 1) << ended;
   EXPECT_TRUE(ended.says("1 failed")) << ended;
-  EXPECT_TRUE(ended.says("were never reached")) << ended;
+  EXPECT_TRUE(ended.says("never reached")) << ended;
   EXPECT_TRUE(ended.says("exit code 3")) << ended;
   (void)worker->wait();
   const Ended quiet = here.run({"wait", "-q"});

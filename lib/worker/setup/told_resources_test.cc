@@ -44,7 +44,7 @@ TEST(ToldResources, lie_in_groups_where_there_are_several_lists) {
   EXPECT_EQ(m.pieces[2].id, "c");
   for (const char* wrong :
        {"fpga=[a][b]", "fpga=[a],b", "fpga=[a],", "fpga=[a],[b", "fpga=[a]x[b]", "fpga=[[a],[b]]"})
-    EXPECT_NE(refused(wrong).find("is not an amount, and no list of pieces"), std::string::npos)
+    EXPECT_NE(refused(wrong).find("is neither an amount nor a list of pieces"), std::string::npos)
         << refused(wrong);
   EXPECT_NE(refused("fpga=[[a,b]").find("cannot be the name of a piece"), std::string::npos);
   EXPECT_EQ(refused("fpga=[a],[a]"), "--resource fpga=[a],[a]: 'a' is there twice");
@@ -84,8 +84,8 @@ TEST(ToldResources, in_giant_lists_are_refused_at_once_and_in_few_words) {
   for (int i = 0; i < 50'000; ++i) lists += (i == 0 ? "[p" : ",[p") + std::to_string(i) + "]";
   EXPECT_NE(refused("fpga=" + lists).find("more than 64 pieces"), std::string::npos);
   EXPECT_NE(refused("port=0-4294967295").find("more than 64 pieces"), std::string::npos);
-  EXPECT_NE(refused("port=0-4294967296").find("is not an amount"), std::string::npos);
-  EXPECT_NE(refused("port=9-8").find("is not an amount"), std::string::npos);
+  EXPECT_NE(refused("port=0-4294967296").find("is neither an amount"), std::string::npos);
+  EXPECT_NE(refused("port=9-8").find("is neither an amount"), std::string::npos);
 }
 
 TEST(ToldResources, of_a_type_of_gpu_that_is_misspelt_are_told_with_what_was_meant) {
