@@ -112,7 +112,7 @@ std::string wrong_as_count(const std::string& text) {
                       text.find_first_not_of("0123456789") == std::string::npos;
   return digits && text.find_first_not_of('0') != std::string::npos
              ? std::string()
-             : fmt::format("'{}' is no whole number above 0", text);
+             : fmt::format("'{}' is not a positive whole number", text);
 }
 
 std::vector<std::string> names_of(const std::set<CLI::Option*>& options) {

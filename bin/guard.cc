@@ -47,7 +47,7 @@ Exit under_watchdog(const App& app, const std::string& again, const RunCommand& 
   // Of a crash it says more itself, if it can.
   if (ended.signal != 0 && !is_from_a_person(ended.signal)) {
     say(app.err, "torc: the worker was killed by signal {} ({}){}; {}\n", ended.signal,
-        strsignal(ended.signal), ended.signal == SIGKILL ? ", perhaps for want of memory" : "",
+        strsignal(ended.signal), ended.signal == SIGKILL ? ", perhaps because memory ran out" : "",
         jobs_of(again));
   }
   if (is_crash(ended.signal)) return Exit::store;
@@ -64,7 +64,7 @@ Result<Exit> replaced_when_killed(const App& app, const RunCommand& command) {
     if (given_up) {
       say(app.err,
           "{} torc: the worker on {} was killed again, after {} new ones within {}: no further one "
-          "is started, this node is left to others\n",
+          "is started, and the node is left to others\n",
           show_time(app.clock.wall_now()), app.world.host, exec::kMostReplacements, within);
     } else {
       say(app.err,

@@ -43,7 +43,7 @@ Result<std::optional<Path>> store_of_file(const App& app, const std::string& nam
   TORC_ASSIGN(const auto loaded, workflow::load_spec(app, named, workflow::Purpose::look));
   if (!loaded.workflow)
     return invalid(
-        fmt::format("{} has mistakes: it cannot be seen which store is its", named),
+        fmt::format("{} has mistakes, so it is not known which store belongs to it", named),
         fmt::format("see them with `torc check {}`, or name the store", shell_word(named)));
   Path store = workflow::default_store(app, loaded);
   TORC_TRY(check_has_store(app, named, store));
@@ -68,11 +68,10 @@ Result<Path> locate_named(const App& app, const std::string& named) {
                  "name a workflow file or a store; `torc list` shows the stores here"};
   }
   const std::string job = shell_word(named);
-  return Error{
-      ErrorKind::not_found, "there is no store " + path.string(),
-      fmt::format("the first word is taken for a store; a job is named behind it: torc job "
-                  "STORE {0}, torc logs STORE {0}; or make a store with `torc init`",
-                  job)};
+  return Error{ErrorKind::not_found, "there is no store " + path.string(),
+               fmt::format("the first word is taken for a store; a job is named after it: torc job "
+                           "STORE {0}, torc logs STORE {0}; or make a store with `torc init`",
+                           job)};
 }
 
 // Sorted. Error: the directory cannot be listed.
@@ -144,11 +143,12 @@ Result<void> check_has_store(const App& app, const std::string& file, const Path
   return Error{ErrorKind::not_found,
                fmt::format("{} has no store here: there is no {}", printable(file),
                            printable(store.string())),
-               is_beside ? fmt::format("one lies beside the file: name {}, or say it there",
-                                       shell_word(beside.string()))
-                         : fmt::format("`torc run {0}` makes it and runs it, `torc init {0}` makes "
-                                       "it; one elsewhere is named itself",
-                                       shell_word(file))};
+               is_beside
+                   ? fmt::format("there is one beside the file: name {}, or run the command there",
+                                 shell_word(beside.string()))
+                   : fmt::format("`torc run {0}` makes it and runs it, `torc init {0}` makes it; "
+                                 "to use one elsewhere, name it",
+                                 shell_word(file))};
 }
 
 bool has_workflow_ending(const Path& path) {

@@ -8,6 +8,8 @@
 #    power over a terminal.
 # 3. Things and files of bin and lib have the names of docs/glossary.md, not words that were given up for them.
 # 4. The defects that tests/simulation/defects.sh puts back can still be put back.
+# 5. tests/golden/messages.txt lists all texts of the program as the sources have them: whoever changes one sees it there
+#    as a reader would, and makes the list anew with scripts/messages.py --write.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -62,4 +64,6 @@ for patch in tests/simulation/defects/*.patch; do
   echo "$patch: what it changes reads otherwise now; make it anew"
   failed=1
 done
+
+scripts/messages.py || failed=1
 exit $failed

@@ -49,7 +49,8 @@ Result<void> note_missing_inputs(const App& app, workflow::LoadedSpec& loaded) {
   d.file = loaded.file;
   d.place = place_in_file(loaded, missing.first.front().id);
   d.message = show(missing);
-  d.remedy = fmt::format("{}; `torc run` and `torc submit` start nothing before", remedy(missing));
+  d.remedy =
+      fmt::format("{}; until then `torc run` and `torc submit` start nothing", remedy(missing));
   spec::show_line(spec::Source(loaded.text, loaded.file), d);
   loaded.diagnostics.push_back(std::move(d));
   return {};

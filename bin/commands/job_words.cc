@@ -97,7 +97,7 @@ Result<std::vector<std::string>> job_words(const App& app, const std::vector<std
   }
   // Else it would mean what no name at all does: every job.
   if (words.empty() && !typed.empty()) {
-    return invalid(fmt::format("no job is named in '{}'", printable(typed.back())),
+    return invalid(fmt::format("'{}' names no job", printable(typed.back())),
                    "@FILE and - are lists of names, one a line");
   }
   return std::move(words).all();

@@ -151,7 +151,7 @@ Flag add_state(Command& c, SelectOptions& o, const std::vector<claim::JobState>&
       .check([names = names_of(states)](const std::string& value) -> std::string {
         for (const std::string_view word : split(value, ',')) {
           if (std::ranges::find(names, word) == names.end())
-            return fmt::format("'{}' is none of {}", printable(word), fmt::join(names, ", "));
+            return fmt::format("'{}' is not one of {}", printable(word), fmt::join(names, ", "));
         }
         return "";
       });

@@ -25,8 +25,8 @@ Result<Path> named_workdir(const App& app, const std::string& given) {
     return os_error(error.value(), "cannot look at " + named.string(),
                     "mount its filesystem anew, then try again");
   if (error || !std::filesystem::is_directory(real, error)) {
-    return invalid(fmt::format("--workdir {} is no directory", shell_word(given)),
-                   "name one that is there");
+    return invalid(fmt::format("--workdir {} is not a directory", shell_word(given)),
+                   "name a directory that exists");
   }
   return real;
 }

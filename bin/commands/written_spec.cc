@@ -73,7 +73,7 @@ Result<void> write_spec(const workflow::LoadedSpec& loaded, const Path& to, std:
   if (::fstat(before->get(), &about) != 0) return os_error(errno, "cannot look at " + to.string());
   if (!holds(before->get(), loaded.text))
     return invalid(fmt::format("{} has changed since it was read", loaded.file),
-                   "nothing was written; say the same once more");
+                   "nothing was written; run the command again");
   return beneath::replace_file(root, name, text, about);
 }
 

@@ -404,7 +404,7 @@ class Pass {
     } else {
       // This process stood still: whoever looked meanwhile may have given the try up.
       answer.what = launcher::Submitted::later;
-      answer.words = {"whoever was to submit it stood still for too long"};
+      answer.words = {"the process that was to submit it has not responded for too long"};
     }
     if (answer.cluster.empty()) answer.cluster = by.cluster;
     return note_answer(number, begun->tries, scheduler, answer);

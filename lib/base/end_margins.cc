@@ -52,8 +52,8 @@ std::chrono::seconds shortest_walltime(std::chrono::seconds runtime, const KeptF
 std::string say_kept_free(const KeptFree& kept) {
   const bool is_buffer = kept.buffer > kept.headroom;
   return fmt::format(
-      "of a walltime up to {} s ({}), up to {} s (sigterm_lead_seconds) and about {} s to start "
-      "are not for jobs",
+      "jobs cannot use all of a walltime: it includes up to {} s ({}), up to {} s "
+      "(sigterm_lead_seconds) and about {} s to start",
       (is_buffer ? kept.buffer : kept.headroom).count(),
       is_buffer ? "compute_node_expiration_buffer_seconds" : "sigkill_headroom_seconds",
       kept.lead.count(), kStartUp.count());

@@ -153,7 +153,7 @@ Result<seconds> bounded(double amount, std::string_view text, std::string_view f
 }
 
 Result<seconds> positive(double amount, std::string_view text, std::string_view forms) {
-  if (amount <= 0) return wrong(text, "is no time at all", forms);
+  if (amount <= 0) return wrong(text, "is zero", forms);
   return bounded(amount, text, forms);
 }
 
@@ -167,7 +167,7 @@ Result<double> duration_of(std::string_view text) {
                      "write days, as in P30D; minutes stand behind a T, as in PT30M");
     }
     const std::optional<double> total = sum_of_iso_units(iso);
-    if (!total) return wrong(text, "is no duration", kDurationForms);
+    if (!total) return wrong(text, "is not a duration", kDurationForms);
     return *total;
   }
   if (!form.empty() && form.find_first_not_of("0123456789.") == std::string::npos)
@@ -178,7 +178,7 @@ Result<double> duration_of(std::string_view text) {
   if (total && colons == 1 && form.find('-') == std::string::npos)
     return wrong(text, "may be minutes or hours", kDurationForms);
   // A clock of zeros is what Slurm takes for no limit.
-  if (!total || *total == 0) return wrong(text, "is no duration", kDurationForms);
+  if (!total || *total == 0) return wrong(text, "is not a duration", kDurationForms);
   return *total;
 }
 
@@ -245,7 +245,7 @@ Result<ByteCount> parse_bytes(std::string_view text) {
   const std::string_view number = take_number(rest);
   if (rest.starts_with(' ')) rest.remove_prefix(1);
   const std::optional<unsigned> power = power_of(rest);
-  if (number.empty() || !power) return wrong(text, "is no amount of memory", kMemoryForms);
+  if (number.empty() || !power) return wrong(text, "is not an amount of memory", kMemoryForms);
   // An integer is exact, also beyond the 53 bits of a double.
   const double bytes = std::ldexp(value_of(number), static_cast<int>(10 * *power));
   if (bytes > static_cast<double>(kMostBytes))
@@ -270,7 +270,7 @@ Result<ByteCount> parse_memory(std::string_view text) {
         fmt::format("{} without a unit is {} bytes", quoted(text), bytes.value),
         fmt::format("write {0}m or {0}g, or {0}b where bytes are meant", printable(text)));
   }
-  if (bytes.value == 0) return wrong(text, "is no memory at all", kMemoryForms);
+  if (bytes.value == 0) return wrong(text, "is zero", kMemoryForms);
   return bytes;
 }
 
@@ -296,7 +296,7 @@ Result<seconds> parse_spec_duration(std::string_view text) {
 Result<std::optional<seconds>> parse_walltime(std::string_view text) {
   if (is_unlimited(text)) return std::optional<seconds>();
   const std::optional<double> total = clock_seconds(text);
-  if (!total) return wrong(text, "is no time limit of Slurm", kWalltimeForms);
+  if (!total) return wrong(text, "is not a time limit of Slurm", kWalltimeForms);
   TORC_ASSIGN(const seconds limit, positive(*total, text, kWalltimeForms));
   return std::optional(limit);
 }
@@ -305,7 +305,7 @@ Result<std::optional<seconds>> parse_time_limit(std::string_view text) {
   if (is_unlimited(text) || text == "-1") return std::optional<seconds>();
   const std::optional<double> total = clock_seconds(text);
   if (!total || *total > kMostOfSlurm)
-    return wrong(text, "is no time limit of Slurm", kWalltimeForms);
+    return wrong(text, "is not a time limit of Slurm", kWalltimeForms);
   if (*total == 0) return std::optional<seconds>();
   return std::optional(seconds(static_cast<std::int64_t>(*total)));
 }

@@ -6,6 +6,8 @@
 
 #include <functional>
 
+#include "lib/base/plural.h"
+
 namespace torc {
 namespace {
 
@@ -170,17 +172,17 @@ TEST(Quantities, slurms_memory_is_of_mib_without_a_unit_and_0_is_all_of_a_node) 
 }
 
 TEST(Quantities, a_refusal_says_what_is_wrong_and_what_to_write) {
-  EXPECT_EQ(parse_bytes("12x").error().what, "'12x' is no amount of memory");
-  EXPECT_EQ(parse_memory("0").error().what, "'0' is no memory at all");
+  EXPECT_EQ(parse_bytes("12x").error().what, "'12x' is not an amount of memory");
+  EXPECT_EQ(parse_memory("0").error().what, "'0' is zero");
   EXPECT_EQ(parse_memory("8").error().what, "'8' without a unit is 8 bytes");
   EXPECT_EQ(parse_memory("8").error().remedy, "write 8m or 8g, or 8b where bytes are meant");
   EXPECT_EQ(parse_memory("0.5").error().what, "'0.5' without a unit is 0 bytes");
   EXPECT_EQ(parse_bytes("5000p").error().what, "'5000p' is more than 1 EiB");
   EXPECT_EQ(parse_duration("3651d").error().what, "'3651d' is longer than 3650 days");
-  EXPECT_EQ(parse_duration("\nsoon").error().what, "'\\nsoon' is no duration");
+  EXPECT_EQ(parse_duration("\nsoon").error().what, "'\\nsoon' is not a duration");
   EXPECT_EQ(parse_spec_duration("P1Y").error().what,
             "'P1Y': months and years have no fixed length");
-  EXPECT_EQ(parse_walltime("8h").error().what, "'8h' is no time limit of Slurm");
+  EXPECT_EQ(parse_walltime("8h").error().what, "'8h' is not a time limit of Slurm");
   EXPECT_EQ(parse_bytes("12x").error().remedy, "write it like 512k, 100m, 2g or 1t");
 }
 
@@ -256,6 +258,11 @@ TEST(Quantities, are_shown_in_the_unit_that_fits) {
   EXPECT_EQ(show_count(0), "0");
   EXPECT_EQ(show_count(999), "999");
   EXPECT_EQ(show_count(1234567), "1,234,567");
+  EXPECT_EQ(plural(0, "job"), "0 jobs");
+  EXPECT_EQ(plural(1, "ready job"), "1 ready job");
+  EXPECT_EQ(plural(2000, "job"), "2,000 jobs");
+  EXPECT_EQ(plural(1, "entry", "entries"), "1 entry");
+  EXPECT_EQ(plural(2, "entry", "entries"), "2 entries");
 }
 
 TEST(Quantities, a_time_in_the_future_of_another_nodes_clock_is_now) {

@@ -4,6 +4,7 @@
 #include <ctime>
 #include <utility>
 
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 
 namespace torc {
@@ -78,6 +79,12 @@ std::string show_count(std::uint64_t n) {
   std::string digits = std::to_string(n);
   for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
   return digits;
+}
+
+std::string plural(std::uint64_t n, std::string_view one, std::string_view many) {
+  if (n == 1) return fmt::format("1 {}", one);
+  return many.empty() ? fmt::format("{} {}s", show_count(n), one)
+                      : fmt::format("{} {}", show_count(n), many);
 }
 
 }  // namespace torc

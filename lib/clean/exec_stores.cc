@@ -128,7 +128,7 @@ class ExecCleaner {
     for (const std::string& one : names) {
       if (is_in_store(one)) continue;
       return Error{ErrorKind::permission,
-                   fmt::format("{} is no file of a store", (shown / one).string()),
+                   fmt::format("{} is not a file of a store", (shown / one).string()),
                    "move it to where it belongs, and clean again"};
     }
     return {};

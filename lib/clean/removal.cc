@@ -52,7 +52,7 @@ Result<Freed> take_entry(const Place& place, const std::string& name, dev_t devi
   if (S_ISDIR(about.st_mode)) return walk(place, name, device, levels);
   TORC_TRY(check_owner(about, place, shown));
   if (!S_ISREG(about.st_mode) && !S_ISLNK(about.st_mode))
-    return left(shown, "is no file, directory or link");
+    return left(shown, "is not a file, directory or link");
   TORC_TRY(remove(place, name, 0));
   return Freed{1, bytes_of(about)};
 }

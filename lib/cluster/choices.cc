@@ -185,7 +185,7 @@ Recommendation recommend(const JobGroup& group, const std::vector<Choice>& choic
   };
   if (good.size() == 1)
     return {best, fmt::format("{}: {}", name,
-                              some_known ? "Slurm says of no other one when it would start"
+                              some_known ? "Slurm does not say when any other one would start"
                                          : "Slurm refuses the others")};
   if (soon.size() == 1)
     return {best, fmt::format("{}: done {} sooner than by any other choice{}", name,

@@ -151,7 +151,7 @@ TEST(Recommendation, compares_none_of_which_slurm_says_nothing) {
   settle(one, choices);
   const Recommendation best = recommend(one, choices);
   EXPECT_EQ(*best.choice, 1U);
-  EXPECT_EQ(best.sentence, "chunks: Slurm says of no other one when it would start");
+  EXPECT_EQ(best.sentence, "chunks: Slurm does not say when any other one would start");
 }
 
 }  // namespace

@@ -95,13 +95,13 @@ struct Asked {
     if (!answer.ok() || answer->exit_code == kNoProgram)
       return Error{ErrorKind::not_found,
                    fmt::format("there is no Slurm here: no program '{}'", name),
-                   "say this on a node of the cluster, or give a profile with --profile FILE"};
+                   "run this on a node of the cluster, or give a profile with --profile FILE"};
     if (answer->exit_code != 0)
       return Error{ErrorKind::busy,
                    fmt::format("Slurm does not answer {}: {}", name, slurm::failure_of(*answer)),
                    "try again later, or give a profile with --profile FILE"};
     if (!answer->out.empty() && answer->out.back() != '\n')
-      return Error{ErrorKind::io, fmt::format("the answer of {} is cut off", name), "try again"};
+      return Error{ErrorKind::io, fmt::format("the answer of {} is incomplete", name), "try again"};
     return answer->out;
   }
 };
@@ -287,7 +287,7 @@ Result<Cluster> ask_slurm(const slurm::RunProgram& run, const std::string& user,
               ask("sinfo", {"--local", "-h", "-e", "-o", std::string(kNodeColumns)}));
   TORC_ASSIGN(auto kinds, read_nodes(nodes));
   if (cluster.partitions.empty())
-    return Error{ErrorKind::io, "Slurm tells of no partition that you may use",
+    return Error{ErrorKind::io, "Slurm lists no partition that you may use",
                  "ask whoever runs the cluster, or give a profile with --profile FILE"};
   for (Partition& one : cluster.partitions) {
     auto& found = kinds[one.name];

@@ -139,7 +139,7 @@ TEST(ClusterOfSlurm, is_none_where_nodes_of_a_partition_are_not_listed) {
 TEST(ClusterOfSlurm, is_none_without_partitions_or_with_lines_that_are_something_else) {
   Slurm slurm;
   slurm.partitions = "";
-  EXPECT_EQ(ask(slurm).error().what, "Slurm tells of no partition that you may use");
+  EXPECT_EQ(ask(slurm).error().what, "Slurm lists no partition that you may use");
   slurm.partitions = "No partitions in the system\n";
   EXPECT_EQ(ask(slurm).error().kind, ErrorKind::io);
   slurm = {};

@@ -133,9 +133,9 @@ class Stages {
 void guess_runtimes(JobGroup& group) {
   seconds longest{0};
   for (const Batch& batch : group.batches) longest = std::max(longest, batch.runtime);
-  if (group.batches.empty() && group.why_none.empty()) group.why_none = "no job is for it";
+  if (group.batches.empty() && group.why_none.empty()) group.why_none = "no job uses it";
   if (!group.batches.empty() && longest.count() == 0)
-    group.why_none = "no job declares a runtime, so nobody knows how much there is to do";
+    group.why_none = "no job declares a runtime, so it is not known how much there is to do";
   if (group.batches.size() > kMostBatches)
     group.why_none = fmt::format("more than {} kinds of jobs and stages", show_count(kMostBatches));
   for (Batch& batch : group.batches) {

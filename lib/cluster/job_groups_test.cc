@@ -139,7 +139,7 @@ TEST(JobGroups, take_jobs_without_a_runtime_for_as_long_as_the_longest) {
   for (const Batch& batch : some.groups.at(0).batches) EXPECT_EQ(batch.runtime, 1h);
   const JobGroups none = by_partition(load("  - {name: a, command: x}\n"));
   EXPECT_EQ(none.groups.at(0).why_none,
-            "no job declares a runtime, so nobody knows how much there is to do");
+            "no job declares a runtime, so it is not known how much there is to do");
 }
 
 TEST(JobGroups, are_for_the_account_that_allows_their_time) {

@@ -103,7 +103,7 @@ Result<Cluster> kept(const Path& caches, const std::string& cluster, std::uint32
   if (!read || read->name != cluster)
     return Error{
         ErrorKind::corrupt,
-        fmt::format("{} is no profile of cluster {}", file.string(), torc::quoted(cluster)),
+        fmt::format("{} is not a profile of cluster {}", file.string(), torc::quoted(cluster)),
         "remove it"};
   if (!is_fresh(*read, now)) {
     for (Partition& one : read->partitions) {

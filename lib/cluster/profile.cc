@@ -250,7 +250,7 @@ class ProfileReader {
     if (!is_scalar(node)) return {};
     const auto value = slurm::epoch_seconds(node.text);
     if (!value)
-      wrong(node, fmt::format("{} is no time", torc::quoted(node.text)),
+      wrong(node, fmt::format("{} is not a time", torc::quoted(node.text)),
             "write seconds since 1970, or leave it out");
     return value.value_or(WallTime{});
   }
@@ -263,7 +263,7 @@ class ProfileReader {
       if (value.ok() && *value && **value >= 0 && **value <= kMostOfOne)
         into = static_cast<std::uint32_t>(**value);
       else
-        wrong(node, fmt::format("{} is no number of things", torc::quoted(node.text)),
+        wrong(node, fmt::format("{} is not a count", torc::quoted(node.text)),
               fmt::format("write a whole number, up to {}", show_count(kMostOfOne)));
     };
   }

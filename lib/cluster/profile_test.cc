@@ -80,7 +80,7 @@ TEST(Profile, with_mistakes_is_none_and_each_is_told_at_its_place) {
       {"partitions: [{walltime: 1h}]\n", "p.yaml:1:14: error: a partition has no 'name'"},
       {"partitions: [{name: p, default: 1}]\n", "'1' is neither true nor false"},
       {"partitions: [{name: p, default: \"true\"}]\n", "'true' is neither true nor false"},
-      {"partitions: [{name: p, max_nodes: -1}]\n", "'-1' is no number of things"},
+      {"partitions: [{name: p, max_nodes: -1}]\n", "'-1' is not a count"},
       {"partitions: [{name: p, max_nodes: 10000001}]\n", "up to 10,000,000"},
       {"partitions: [{name: p, walltime: 30}]\n", "p.yaml:1:34: error:"},
       {"partitions: [{name: p, walltime: [1h]}]\n", "a single value is wanted here"},
@@ -90,7 +90,7 @@ TEST(Profile, with_mistakes_is_none_and_each_is_told_at_its_place) {
       {"partitions: {name: p}\n", "a list is wanted here"},
       {"partitions: []\n", "the profile has no partitions"},
       {"cluster: a\n", "the profile has no partitions"},
-      {"read_at: noon\npartitions: [{name: p}]\n", "'noon' is no time"},
+      {"read_at: noon\npartitions: [{name: p}]\n", "'noon' is not a time"},
       {"[1]\n", "a profile is a map"},
       {"", "the profile is empty"},
       {"partitions: [{name: p}]\nqos: [{}]\n", "a QOS has no 'name'"},
@@ -105,7 +105,7 @@ TEST(Profile, with_mistakes_is_none_and_each_is_told_at_its_place) {
 
 TEST(Profile, names_one_mistake_once) {
   const Read done = read("partitions: [{name: p, nodes: [{count: x, cpus: 2, memory: 1g}]}]\n");
-  EXPECT_NE(done.mistakes.find("'x' is no number of things"), std::string::npos) << done.mistakes;
+  EXPECT_NE(done.mistakes.find("'x' is not a count"), std::string::npos) << done.mistakes;
   EXPECT_EQ(done.mistakes.find("need 'count'"), std::string::npos) << done.mistakes;
 }
 

@@ -13,7 +13,7 @@ namespace torc::cluster {
 Result<Queue> read_queue(std::string_view text) {
   Queue queue;
   if (!text.empty() && text.back() != '\n')
-    return Error{ErrorKind::io, "the answer of squeue is cut off", "try again"};
+    return Error{ErrorKind::io, "the answer of squeue is incomplete", "try again"};
   for (const auto line : slurm::whole_lines(text)) {
     if (trimmed(line).empty()) continue;
     const auto fields = split(line, '|');
@@ -21,7 +21,9 @@ Result<Queue> read_queue(std::string_view text) {
         fields.size() == 2 ? leading_number<std::uint64_t>(trimmed(fields[1])) : std::nullopt;
     if (!nodes || *nodes > UINT32_MAX)
       return Error{ErrorKind::io,
-                   fmt::format("squeue says what is not understood: {}", torc::quoted(line)), ""};
+                   fmt::format("squeue printed a line that torc does not understand: {}",
+                               torc::quoted(line)),
+                   ""};
     for (const auto name : split(trimmed(fields[0]), ',')) {
       Waiting& waiting = queue[std::string(name)];
       waiting.allocations += 1;

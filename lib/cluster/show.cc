@@ -135,7 +135,7 @@ ordered_json head_json(const Cluster& cluster, const std::string& profile) {
 
 std::string to_text(const Cluster& cluster, std::optional<std::size_t> most) {
   std::string text =
-      fmt::format("cluster {}", cluster.name.empty() ? "of no name" : printable(cluster.name));
+      fmt::format("cluster {}", cluster.name.empty() ? "without a name" : printable(cluster.name));
   if (!cluster.slurm_version.empty()) text += ", Slurm " + printable(cluster.slurm_version);
   if (cluster.accounting)
     text += *cluster.accounting ? ", with accounting" : ", without accounting";
@@ -159,7 +159,7 @@ std::string to_text(const Cluster& cluster, std::optional<std::size_t> most) {
   }
   text += table.text(most);
   if (std::ranges::any_of(cluster.partitions, &Partition::is_default))
-    text += "* is the partition of who names none\n";
+    text += "* marks the default partition\n";
   if (!cluster.associations.empty()) text += "\nyour accounts\n";
   for (const Association& a : cluster.associations)
     text += fmt::format("  {}{}{}: {}\n", printable(a.account), a.partition.empty() ? "" : " in ",

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "lib/base/json_value.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/base/text/table.h"
@@ -52,10 +53,6 @@ std::string start_text(const Choice& choice) {
   return "in " + short_time(start);
 }
 
-std::string things(std::uint64_t n, std::string_view one) {
-  return fmt::format("{} {}{}", show_count(n), one, n == 1 ? "" : "s");
-}
-
 std::string head_of(const Cluster& cluster, const JobGroup& group) {
   std::string text = group.scheduler.empty()
                          ? std::string("allocations")
@@ -63,21 +60,21 @@ std::string head_of(const Cluster& cluster, const JobGroup& group) {
   if (group.node == NodeShape{} && !group.why_none.empty()) return text;
   text += fmt::format(" in partition {}: of each node {}, {}",
                       printable(cluster.partitions[group.partition].name),
-                      things(group.node.cpus, "CPU"), show_bytes(group.node.memory));
-  if (group.node.gpus != 0) text += ", " + things(group.node.gpus, "GPU");
+                      plural(group.node.cpus, "CPU"), show_bytes(group.node.memory));
+  if (group.node.gpus != 0) text += ", " + plural(group.node.gpus, "GPU");
   return text;
 }
 
 std::string queue_text(const GroupPlan& plan) {
   std::string text = "  the queue now: ";
   text += plan.group.idle ? fmt::format("{} of {} idle", *plan.group.idle,
-                                        things(plan.group.bounds.all_nodes, "such node"))
+                                        plural(plan.group.bounds.all_nodes, "such node"))
                           : fmt::format("{}, how many of them are idle is not known",
-                                        things(plan.group.bounds.all_nodes, "such node"));
+                                        plural(plan.group.bounds.all_nodes, "such node"));
   text += plan.waiting ? fmt::format("; {} for {}",
-                                     things(plan.waiting->allocations, "allocation") +
+                                     plural(plan.waiting->allocations, "allocation") +
                                          (plan.waiting->allocations == 1 ? " waits" : " wait"),
-                                     things(plan.waiting->nodes, "node"))
+                                     plural(plan.waiting->nodes, "node"))
                        : "; what waits is not known";
   return text + "\n";
 }
@@ -119,7 +116,7 @@ std::string text_of(const Cluster& cluster, const GroupPlan& plan) {
   text += queue_text(plan) + table_of(plan) + answers_text(plan);
   if (plan.group.guessed != 0)
     text += fmt::format("  {} without a runtime count as long as the longest of the others\n",
-                        things(plan.group.guessed, "job"));
+                        plural(plan.group.guessed, "job"));
   return text + fmt::format("  recommended: {}\n", printable(plan.recommended.sentence));
 }
 

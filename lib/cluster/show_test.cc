@@ -31,11 +31,10 @@ Cluster two_partitions() {
 
 TEST(ShownCluster, is_a_table_of_partitions_and_kinds_of_nodes) {
   EXPECT_EQ(to_text(two_partitions()),
-            "cluster alpha, with accounting\n\n"
-            "partition  nodes  idle  CPUs    memory  GPUs       walltime  remarks\n"
-            "short *        4     2     2  1000 MiB  -          1 h       1 down\n"
-            "gpu            1     -    64   512 GiB  4 a100, 1  no limit  whole nodes, to 1 node\n"
-            "* is the partition of who names none\n");
+            "cluster alpha, with accounting\n\npartition  nodes  idle  CPUs    memory  GPUs       "
+            "walltime  remarks\nshort *        4     2     2  1000 MiB  -          1 h       1 "
+            "down\ngpu            1     -    64   512 GiB  4 a100, 1  no limit  whole nodes, to 1 "
+            "node\n* marks the default partition\n");
 }
 
 TEST(ShownCluster, tells_accounts_and_what_is_not_known_of_them) {

@@ -232,25 +232,25 @@ Result<std::vector<Edit>> edits_for(std::string_view text, const std::string& fi
                                     const std::vector<WrittenScheduler>& schedulers,
                                     const std::vector<WrittenBinding>& bindings) {
   if (const spec::Form form = spec::form_of(file); form != spec::Form::yaml)
-    return invalid(fmt::format("{} is written as {}: only YAML can be written into", file,
+    return invalid(fmt::format("{} is written as {}: only YAML files can be changed", file,
                                form == spec::Form::json5 ? "JSON5" : "KDL"),
                    kByHand);
   const spec::Source source(text, file);
   if (spec::is_script(source))
-    return invalid(fmt::format("{} is a script: only YAML can be written into", file),
+    return invalid(fmt::format("{} is a script: only YAML files can be changed", file),
                    "add a line #TORC --account NAME --partition NAME; or make YAML of it: `torc "
                    "check FILE --yaml > FILE.yaml`");
   spec::Report report(source);
   const spec::Tree tree = spec::read_yaml(source, report);
   if (tree.root == nullptr || tree.root->kind != NodeKind::map)
-    return refused(file, "it is no map of keys and values");
+    return refused(file, "it is not a map of keys and values");
   std::vector<Edit> edits;
   TORC_ASSIGN(Edit list, edit_of_list(text, file, *tree.root, schedulers));
   edits.push_back(std::move(list));
   const Node* jobs = value_of(*tree.root, "jobs");
   for (const WrittenBinding& binding : bindings) {
     if (jobs == nullptr || jobs->kind != NodeKind::sequence || binding.job >= jobs->items.size())
-      return refused(file, "its 'jobs' are no list");
+      return refused(file, "its 'jobs' are not a list");
     TORC_ASSIGN(Edit edit, edit_of_job(text, file, *jobs->items[binding.job], binding));
     edits.push_back(std::move(edit));
   }

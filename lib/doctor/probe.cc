@@ -33,7 +33,7 @@ Result<Path> resolved(const Path& directory) {
   Path real = std::filesystem::canonical(directory, error);
   if (error) {
     return os_error(error.value(), "cannot look at " + directory.string(),
-                    "name a directory that is there");
+                    "name a directory that exists");
   }
   const bool is_directory = std::filesystem::is_directory(real, error);
   if (error) return os_error(error.value(), "cannot look at " + directory.string());

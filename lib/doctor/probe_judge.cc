@@ -39,8 +39,8 @@ class ProbeJudge {
     for (const std::string& name : c_.leftovers) {
       add(store::Severity::note, "leftovers",
           (c_.directory / name).string() +
-              " is there: another doctor is at work, or one was killed",
-          "delete it when none is");
+              " is there: another `torc doctor` is at work, or one was killed",
+          "delete it if none is at work");
     }
     return std::move(out_);
   }

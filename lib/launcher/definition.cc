@@ -77,7 +77,7 @@ class Reader {
 
   void map(const Node& node, const Keys& keys) {
     if (node.kind != NodeKind::map) {
-      wrong(node, "this is no map", "write KEY: VALUE pairs");
+      wrong(node, "this is not a map", "write KEY: VALUE pairs");
       return;
     }
     for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
@@ -94,14 +94,14 @@ class Reader {
   }
   std::string text(const Node& node) {
     if (node.kind == NodeKind::scalar) return node.text;
-    wrong(node, "this is no text", "write a text, in quotes where it has signs");
+    wrong(node, "this is not a text", "write a text, in quotes if it has special characters");
     return {};
   }
   Words list(const Node& node) {
     if (node.kind == NodeKind::scalar) return {node.text};
     Words words;
     if (node.kind != NodeKind::sequence) {
-      wrong(node, "this is no list", "write [one, two]");
+      wrong(node, "this is not a list", "write [one, two]");
       return words;
     }
     for (const Node* item : node.items) words.push_back(text(*item));
@@ -110,7 +110,7 @@ class Reader {
   // The words of a command, with these placeholders at most.
   Template command(const Node& node, const Words& placeholders) {
     if (node.kind != NodeKind::sequence || node.items.empty()) {
-      wrong(node, "this is no command", "write its words as a list: [qstat, -u, '{user}']");
+      wrong(node, "this is not a command", "write its words as a list: [qstat, -u, '{user}']");
       return {};
     }
     Template words = list(node);
@@ -148,7 +148,7 @@ class Reader {
     options.set_max_mem(1 << 20);
     auto compiled = std::make_shared<RE2>(text(node), options);
     if (!compiled->ok()) {
-      wrong(node, fmt::format("this is no regular expression: {}", compiled->error()),
+      wrong(node, fmt::format("this is not a regular expression: {}", compiled->error()),
             "write it in RE2's syntax, and in single quotes, where '\\' needs no doubling");
       return nullptr;
     }
@@ -162,7 +162,7 @@ class Reader {
     Patterns all;
     if (node.kind == NodeKind::scalar) return {pattern(node, 0)};
     if (node.kind != NodeKind::sequence) {
-      wrong(node, "this is no list of expressions", "write ['one', 'two']");
+      wrong(node, "this is not a list of expressions", "write ['one', 'two']");
       return all;
     }
     for (const Node* item : node.items) {
@@ -205,7 +205,7 @@ class Reader {
                {"longest", [&](const Node& n) {
                   const auto number = whole_number<std::uint32_t>(text(n));
                   if (!number || *number == 0)
-                    wrong(n, "this is no number of bytes", "write how long a name can be: 128");
+                    wrong(n, "this is not a number of bytes", "write how long a name can be: 128");
                   d.longest = number.value_or(0);
                 }}});
   }
@@ -263,7 +263,7 @@ class Reader {
     std::string name = text(node);
     static const RE2 kVariable("[A-Za-z_][A-Za-z0-9_]*");
     if (!RE2::FullMatch(name, kVariable))
-      wrong(node, "this is no name of a variable", fmt::format("write {}", example));
+      wrong(node, "this is not the name of a variable", fmt::format("write {}", example));
     return name;
   }
   void read_cluster(const Node& node, Definition& d) {

@@ -63,8 +63,8 @@ TEST(LauncherDefinition, a_mistake_is_told_with_its_place) {
       {with("'{script}'", "'-f={script} {script}'"),
        "{script} stands in a word that has something else"},
       {with("'{ids}'", "all"), "the command has no word '{ids}'"},
-      {with("[del, '{ids}']", "del"), "this is no command"},
-      {with("'^(\\d+)$'", "'^(\\d+$'"), "this is no regular expression"},
+      {with("[del, '{ids}']", "del"), "this is not a command"},
+      {with("'^(\\d+)$'", "'^(\\d+$'"), "this is not a regular expression"},
       {with("'^(\\d+)$'", "'^\\d+$'"), "the expression has no group"},
       {with("  begins: '^JOBS\\n'\n", ""), "the launcher has no 'list: begins or ends'"},
       {with("id: '^(\\d+)', ", ""), "the launcher has no 'list: fields: id'"},
@@ -72,10 +72,10 @@ TEST(LauncherDefinition, a_mistake_is_told_with_its_place) {
       {with("  stages: {waits: [q], runs: [r]}\n", ""), "the launcher has no 'list: stages'"},
       {with("cancel: {command: [del, '{ids}']}\n", ""), "the launcher has no 'cancel: command'"},
       {with(", id: MINE_ID", ""), "the launcher has no 'script: id'"},
-      {with("id: MINE_ID", "id: MINE_ID, cpus: '$N'"), "this is no name of a variable"},
+      {with("id: MINE_ID", "id: MINE_ID, cpus: '$N'"), "this is not the name of a variable"},
       {with("id: MINE_ID", "id: MINE_ID, walltime: '-t {hours}'"),
        "{hours} stands for nothing here"},
-      {"[]", "this is no map"},
+      {"[]", "this is not a map"},
       {"", "the launcher is empty"}};
   for (const auto& c : cases)
     EXPECT_NE(mistakes_of(c.text).find(c.says), std::string::npos) << c.says << "\nin:\n"

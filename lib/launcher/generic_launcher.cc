@@ -83,7 +83,7 @@ class Generic final : public Launcher {
     const Definition& d = setup_.definition;
     std::string name = job_name(d, submission.intent);
     if (!is_intent(submission.intent) || !submission.script.is_absolute())
-      return refusal("torc: this is no name, or no path, to submit by");
+      return refusal("torc: this is not a name, or no path, to submit by");
     if (!submission.shared_name.empty()) {
       if (!d.queue.fields.intent)
         return refusal(

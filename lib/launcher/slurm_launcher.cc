@@ -104,7 +104,7 @@ class Slurm final : public Launcher {
 
   SubmitAnswer submit(const Submission& submission) override {
     if (!is_intent(submission.intent) || !submission.script.is_absolute())
-      return not_asked(Submitted::refused, "torc: this is no name, or no path, to submit by");
+      return not_asked(Submitted::refused, "torc: this is not a name, or no path, to submit by");
     const bool is_shared = !submission.shared_name.empty();
     Words words{"sbatch", "--parsable", "--export=ALL",
                 "--job-name=" + (is_shared ? submission.shared_name : submission.intent)};

@@ -115,7 +115,8 @@ void take_lines(std::string_view text, AccountedAttempts& into) {
 Result<void> keep_accounted(const Path& store, const std::string& allocation,
                             const AccountedAttempts& attempts) {
   if (!is_allocation(allocation)) {
-    return Error{ErrorKind::invalid, fmt::format("{} is no allocation", torc::quoted(allocation)),
+    return Error{ErrorKind::invalid,
+                 fmt::format("{} is not an allocation", torc::quoted(allocation)),
                  "give the number that squeue and sacct show"};
   }
   const beneath::Root root(store);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/json_value.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/job_scan.h"
@@ -160,7 +161,7 @@ std::string diagnosis_text(const Diagnosis& diagnosis) {
   std::string text;
   for (const auto& [cause, group] : groups.by_cause) {
     const CauseRow& row = row_of(cause);
-    text += fmt::format("{}: {} job(s): {}\n", row.title, show_count(group.jobs),
+    text += fmt::format("{}: {}: {}\n", row.title, plural(group.jobs, "job"),
                         named(group.first, group.jobs));
     if (group.by_torc > 0)
       text += fmt::format("  torc saw it of {}\n",
@@ -172,9 +173,9 @@ std::string diagnosis_text(const Diagnosis& diagnosis) {
   }
   if (groups.unknown.jobs > 0) {
     text += fmt::format(
-        "not known: {} job(s): {}\n  no pattern says anything of their output; "
+        "not known: {}: {}\n  no known pattern is in their output; "
         "`torc logs --failed` prints its end\n",
-        show_count(groups.unknown.jobs), named(groups.unknown.first, groups.unknown.jobs));
+        plural(groups.unknown.jobs, "job"), named(groups.unknown.first, groups.unknown.jobs));
   }
   Group part;
   Group unread;
@@ -184,8 +185,8 @@ std::string diagnosis_text(const Diagnosis& diagnosis) {
   }
   if (part.jobs > 0)
     text += fmt::format(
-        "of long output only the first and last {} of a stream were read, and that "
-        "of the first {} nodes: {}\n",
+        "of long output only the first and last {} of each stream were read, on the first {} "
+        "nodes: {}\n",
         show_bytes({kMostScanned}), kMostRanks, named(part.first, part.jobs));
   if (unread.jobs > 0)
     text += fmt::format("output that cannot be read here: {}\n", named(unread.first, unread.jobs));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lib/base/json_value.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/learned_times.h"
@@ -47,8 +48,8 @@ std::string show_retries(const claim::Reader& reader, const claim::Handler& hand
         fmt::format("{}{} of {}", i == 0 ? "" : ", ", counts.of(i), handler.rules[i].max_retries);
   }
   if (handler.recoveries > 0)
-    text += fmt::format("{}recovered {} of {} time(s)", text.empty() ? "" : ", ", counts.recoveries,
-                        handler.recoveries);
+    text += fmt::format("{}recovered {} of {}", text.empty() ? "" : ", ", counts.recoveries,
+                        plural(handler.recoveries, "time"));
   return text;
 }
 
@@ -67,10 +68,10 @@ std::string use_text(const claim::Outcome& o) {
   if (!measured) return out;
   const Activity& a = o.activity;
   line("did", fmt::format("{} read, {} written ({} and {} of storage); its processes "
-                          "waited for something {} time(s), and for a CPU {} time(s)",
+                          "waited for something {}, and for a CPU {}",
                           show_read(o), show_written(o), show_bytes(a.storage.read),
-                          show_bytes(a.storage.written), show_count(a.voluntary_switches),
-                          show_count(a.involuntary_switches)));
+                          show_bytes(a.storage.written), plural(a.voluntary_switches, "time"),
+                          plural(a.involuntary_switches, "time")));
   return out;
 }
 

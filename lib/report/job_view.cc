@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/json_value.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/worker/text/outcome_text.h"
@@ -233,7 +234,12 @@ bool never_reached(const claim::WorkflowState& workflow) {
 
 std::string show_blocked(const claim::WorkflowState& workflow) {
   const claim::WorkflowState& w = workflow;
-  if (never_reached(w)) return "were never reached: a job that they depend on did not complete";
+  const std::uint64_t blocked = w.of(JobState::blocked);
+  const std::string jobs = plural(blocked, "job");
+  if (never_reached(w)) {
+    return fmt::format("{} {} never reached: a job that {} on did not complete", jobs,
+                       blocked == 1 ? "was" : "were", blocked == 1 ? "it depends" : "they depend");
+  }
   std::string causes;
   const auto add = [&](bool there, std::string_view cause) {
     if (there) causes += fmt::format("{}{}", causes.empty() ? "" : ", or ", cause);
@@ -242,17 +248,18 @@ std::string show_blocked(const claim::WorkflowState& workflow) {
   add(w.of(JobState::held) > 0, "for what is held");
   add(w.of(JobState::ready) > 0, "for what is not started any more");
   add(failures(w) + w.of(JobState::canceled) > w.unmet, "in vain for what did not complete");
-  return "wait " + causes;
+  return fmt::format("{} {} {}", jobs, blocked == 1 ? "waits" : "wait", causes);
 }
 
 std::string show_left(const claim::WorkflowState& workflow) {
   std::string left;
-  const auto add = [&](std::uint64_t n, std::string_view what) {
-    if (n > 0) left += fmt::format("{}{} {}", left.empty() ? "left: " : ", ", n, what);
+  const auto add = [&](std::uint64_t n, std::string_view thing, std::string_view what) {
+    if (n > 0)
+      left += fmt::format("{}{} {}", left.empty() ? "left: " : ", ", plural(n, thing), what);
   };
-  add(workflow.ending, "canceled job(s) that a worker, perhaps a dead one, still has to end");
-  add(workflow.actions.running, "action(s) that a worker, perhaps a dead one, has");
-  add(workflow.actions.due, "action(s) that nobody has run");
+  add(workflow.ending, "canceled job", "that a worker, perhaps a dead one, still has to end");
+  add(workflow.actions.running, "action", "that a worker, perhaps a dead one, has");
+  add(workflow.actions.due, "action", "that nobody has run");
   if (!left.empty()) left += "; a worker that stays until that lease has run out goes on with it";
   return left;
 }

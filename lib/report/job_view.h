@@ -81,8 +81,8 @@ void add_activity(nlohmann::ordered_json& out, const claim::Outcome& ended);
 // "wait for the decision about what failed (pending_failed)", "were never reached: …".
 [[nodiscard]] std::string show_blocked(const claim::WorkflowState& workflow);
 
-// What the worker leaves undone that the states of jobs do not tell: "1 canceled job(s) are still
-// to be ended …". Empty: nothing.
+// What the worker leaves undone that the states of jobs do not tell: "1 canceled job that a
+// worker … still has to end". Empty: nothing.
 [[nodiscard]] std::string show_left(const claim::WorkflowState& workflow);
 
 // Whole-workflow verdict: completed, failed, running, waiting (something is to do and nobody is at

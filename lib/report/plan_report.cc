@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/json_value.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/base/text/table.h"
@@ -86,7 +87,7 @@ void add_stages(PlanReport& plan, const workflow::LoadedSpec& loaded) {
 }
 
 std::string jobs_text(std::uint64_t n) {
-  return fmt::format("{} job{}", show_count(n), n == 1 ? "" : "s");
+  return plural(n, "job");
 }
 
 std::string hours_text(double h) {
@@ -220,10 +221,9 @@ std::string to_text(const PlanReport& plan, const workflow::LoadedSpec& loaded,
   if (std::ranges::any_of(loaded.expansion->entries,
                           [](const auto& entry) { return !entry.resources.one_of.empty(); }))
     out += "\nof jobs with alternatives (one_of) all figures are those of the first one\n";
-  out += fmt::format("\nwidest point: stage {} with {}: {} CPU{}{} if all ran at once\n",
-                     plan.widest + 1, jobs_text(widest.jobs), show_count(widest.cpus),
-                     widest.cpus == 1 ? "" : "s",
-                     widest.gpus > 0 ? fmt::format(" and {} GPU(s)", show_count(widest.gpus)) : "");
+  out += fmt::format("\nwidest point: stage {} with {}: {}{} if all ran at once\n", plan.widest + 1,
+                     jobs_text(widest.jobs), plural(widest.cpus, "CPU"),
+                     widest.gpus > 0 ? " and " + plural(widest.gpus, "GPU") : "");
   if (plan.outline.length.count() > 0) {
     out += fmt::format("critical path: {}: {}\n", show_exactly(plan.outline.length),
                        path_text(plan, loaded));

@@ -181,7 +181,8 @@ std::string quota_text(const QuotaView& view, std::optional<std::size_t> most) {
   }
   if (!others.empty()) text += "\n" + others;
   if (table.rows() == 0) return text;
-  return text + "\nready, but as many of their entry run as may:\n" + table.text(most);
+  return text + "\nready, but as many jobs of their entry run as its limit allows:\n" +
+         table.text(most);
 }
 
 std::vector<ObstacleLine> obstacle_lines(const claim::Reader& reader, workflow::RecipeBook& book,

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/base/text/text.h"
@@ -134,7 +135,7 @@ class Inquiry {
       bad = bad || claim::has(a.state, claim::trait::kTroubled);
     }
     const std::string states = all == seen.size() ? ": " + show_counts(counts) : "";
-    add("dependency", fmt::format("And it waits for {} more job(s){}.", show_count(all), states),
+    add("dependency", fmt::format("And it waits for {}{}.", plural(all, "more job"), states),
         bad ? fmt::format("torc results {} --failed shows what failed", words_.store())
             : fmt::format("nothing more than for those above; torc jobs {} shows the state of each",
                           words_.store()));
@@ -224,9 +225,10 @@ class Inquiry {
       }
     } else if (claim::is_removed(job_)) {
       add("canceled",
-          fmt::format("The workflow file has it no more, or `torc rm` took it out, {}.",
+          fmt::format("It is no longer in the workflow: its file does not have it, or `torc rm` "
+                      "took it out, {}.",
                       show_time(o.ended_at)),
-          "written into the file again, and that applied, it runs; or: " + command("rm --undo"));
+          "to run it, write it into the file again and apply that; or: " + command("rm --undo"));
     } else {
       add("canceled", fmt::format("It was canceled on request, {}.", show_time(o.ended_at)),
           command("retry"));
@@ -280,9 +282,9 @@ class Inquiry {
     const auto workflow = claim::read_workflow(reader_);
     if (workflow.ok() && workflow->halted()) {
       add("max_failures",
-          fmt::format("{} job(s) of the workflow failed and max_failures is {}: nothing more is "
+          fmt::format("{} of the workflow failed and max_failures is {}: nothing more is "
                       "claimed.",
-                      show_count(failures(*workflow)), show_count(workflow->max_failures)),
+                      plural(failures(*workflow), "job"), show_count(workflow->max_failures)),
           fmt::format("torc retry {} --failed", words_.store()));
     }
     if (workflow.ok() && workflow->actions.gates > 0) {
@@ -310,7 +312,7 @@ class Inquiry {
               claim::alone(job_) == claim::Alone::entirely ? "nothing else to do"
                                                            : "nothing to do but other such jobs",
               job_.lost),
-          "nothing needs to be done; a cancel and a retry of the job take the suspicion from it");
+          "nothing needs to be done; to clear the suspicion, cancel and retry the job");
     }
     const claim::Rank rank = claim::read_rank(reader_, id_).value_or(claim::Rank{});
     const bool held_back = !reasons_.empty();
@@ -442,23 +444,24 @@ class Inquiry {
                                    worker::show_end(reader_, book_, id_, o), with_worker());
     const auto rule = page_.handler ? claim::rule_for(*page_.handler, o) : std::nullopt;
     if (claim::is_loss(o.cause) && job_.lost > 0) {
-      text += fmt::format(" It was running on {} worker(s) that were lost.", job_.lost);
+      text += fmt::format(" It was running on {} that {} lost.", plural(job_.lost, "worker"),
+                          job_.lost == 1 ? "was" : "were");
     } else if (rule) {
-      text += fmt::format(" Its failure handler has tried it again {} of {} time(s).",
+      text += fmt::format(" Its failure handler has tried it again {} of {}.",
                           claim::read_retries(reader_, id_, job_).of(*rule),
-                          page_.handler->rules[*rule].max_retries);
+                          plural(page_.handler->rules[*rule].max_retries, "time"));
     } else if (page_.handler && !page_.handler->rules.empty()) {
       text += " Its failure handler has no rule for that.";
     }
     if (!rule && page_.handler && page_.handler->recoveries > 0)
-      text += fmt::format(" It was recovered {} of {} time(s) (on_failure).",
+      text += fmt::format(" It was recovered {} of {} (on_failure).",
                           claim::read_retries(reader_, id_, job_).recoveries,
-                          page_.handler->recoveries);
+                          plural(page_.handler->recoveries, "time"));
     if (o.cause == claim::EndCause::allocation_ended)
       text += " It is not tried again: that has happened too often.";
     if (o.cause == claim::EndCause::not_started) {
       add("failed", std::move(text),
-          fmt::format("it printed nothing; when that is mended, {} lets it run again",
+          fmt::format("it printed nothing; once that is fixed, {} lets it run again",
                       command("retry")));
       return;
     }

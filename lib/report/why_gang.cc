@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/gangs.h"
@@ -96,13 +97,15 @@ std::optional<Reason> why_kept_from(const claim::Reader& reader, const claim::Jo
   const auto runtime = job_class.need.runtime;
   return Reason{
       "reserved",
-      fmt::format(
-          "The {} worker(s) that have nothing to do keep their nodes for job {}, which needs "
-          "{} of them at the same time: {}. Only what ends before that starts there, and "
-          "this job {}.",
-          idle.size(), raw(kept->job), kept->nodes, when(*kept),
-          runtime.count() > 0 ? fmt::format("declares {}", show_duration(runtime))
-                              : "declares no runtime"),
+      fmt::format("The {} that {} for job {}, which needs "
+                  "{} of them at the same time: {}. Only what ends before that starts there, and "
+                  "this job {}.",
+                  plural(idle.size(), "worker"),
+                  idle.size() == 1 ? "has nothing to do keeps its node"
+                                   : "have nothing to do keep their nodes",
+                  raw(kept->job), kept->nodes, when(*kept),
+                  runtime.count() > 0 ? fmt::format("declares {}", show_duration(runtime))
+                                      : "declares no runtime"),
       fmt::format("nothing needs to be done; torc set {} {} runtime=…, where it is shorter, or a "
                   "priority above that job's, lets it start sooner",
                   store, job)};

@@ -52,7 +52,7 @@ NamedLack lack_of(const Amount& need, const std::vector<claim::Worker>& workers,
     return fmt::format("torc set {} {} {}", store, job, setting(need.name, amount));
   };
   if (most.thousandths == 0) {
-    lack.text = needs + ", and no living worker has any";
+    lack.text = needs + ", and no worker that is there has any";
     const std::string meant = meant_by(need.name, workers);
     lack.remedy =
         meant.empty()

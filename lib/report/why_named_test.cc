@@ -24,7 +24,7 @@ NamedLack lack(const Amount& need, const std::vector<claim::Worker>& workers) {
 TEST(WhyNamed, what_nobody_has_is_had_by_a_worker_that_is_told_of_it) {
   const NamedLack none = lack({"fpga", 2000}, {with({}), with({{"port", 2000, true}})});
   EXPECT_EQ(none.workers, 2U);
-  EXPECT_EQ(none.text, "it needs 2 'fpga', and no living worker has any");
+  EXPECT_EQ(none.text, "it needs 2 'fpga', and no worker that is there has any");
   EXPECT_EQ(none.remedy, "start a worker that has it: torc worker s.torc --resource fpga=2");
 }
 

@@ -111,7 +111,7 @@ TEST_F(Why, of_a_job_of_several_nodes_says_what_the_nodes_lack_and_what_helps) {
     all += std::string(r.kind) + ": " + r.text + " | " + r.remedy + "\n";
   EXPECT_NE(all.find("nodes: It needs 2 whole nodes"), std::string::npos) << all;
   EXPECT_NE(all.find("resource: None of the 2 workers could ever be one of its nodes: it needs 2 "
-                     "'fpga', and no living worker has any. | did you mean 'fpgas'"),
+                     "'fpga', and no worker that is there has any. | did you mean 'fpgas'"),
             std::string::npos)
       << all;
   EXPECT_NE(all.find("label: 1 of 2 workers could never be one of its nodes: it asks for"),

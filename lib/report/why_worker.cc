@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "lib/base/labels.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/base/text/text.h"
@@ -248,9 +249,11 @@ void WorkerInquiry::queue(const claim::JobClass& job_class, std::int32_t priorit
   const auto load = claim::read_load(reader_);
   const std::uint64_t ready = load.ok() ? load->ready : 1;
   std::string text = fmt::format(
-      "{} of {} worker(s) can take it; they have {} job(s) now. {} job(s) are ready, "
-      "and those with a priority above {} go before it.",
-      show_count(fitting.size()), show_count(all), show_count(held), show_count(ready), priority);
+      "{} of {} can take it; {} {} now. {} {} ready, and those with a priority above {} go "
+      "before it.",
+      show_count(fitting.size()), plural(all, "worker"),
+      fitting.size() == 1 ? "it has" : "they have", plural(held, "job"), plural(ready, "job"),
+      ready == 1 ? "is" : "are", priority);
   if (!idle.empty()) {
     add("queue", text + " One of them has nothing to do and claims jobs within half a minute.",
         "nothing needs to be done");

@@ -18,7 +18,7 @@ constexpr std::size_t kMostShown = 200;
 Error no_host_list(std::string_view text, std::string_view why) {
   const bool long_one = text.size() > kMostShown;
   return Error{ErrorKind::invalid,
-               fmt::format("'{}{}' is no host list: {}", text.substr(0, kMostShown),
+               fmt::format("'{}{}' is not a host list: {}", text.substr(0, kMostShown),
                            long_one ? "…" : "", why),
                "write one as Slurm prints it, for example n[01-04,7],login1"};
 }
@@ -41,7 +41,7 @@ Result<Hosts> expand_ranges(std::string_view ranges, std::string_view text) {
                           ? first
                           : whole_number<std::uint64_t>(range.substr(dash + 1));
     if (!first || !last)
-      return no_host_list(text, fmt::format("'{}' is no range of numbers", range));
+      return no_host_list(text, fmt::format("'{}' is not a range of numbers", range));
     if (*last < *first)
       return no_host_list(text, fmt::format("the range '{}' runs backwards", range));
     if (*last - *first >= kMaxHosts - numbers.size())

@@ -127,7 +127,7 @@ Result<SbatchOption> begin_option(const std::string& word, std::string_view wher
     SbatchOption option{word.substr(2, equals == std::string::npos ? equals : equals - 2), {}};
     if (equals != std::string::npos) option.value = word.substr(equals + 1);
     if (is_option_name(option.name)) return option;
-    return invalid(fmt::format("{} holds '{}', which is no option of sbatch", where, word),
+    return invalid(fmt::format("{} holds '{}', which is not an option of sbatch", where, word),
                    "write options as --name=value");
   }
   if (!word.starts_with("-")) {
@@ -137,7 +137,7 @@ Result<SbatchOption> begin_option(const std::string& word, std::string_view wher
   const auto name = word.size() < 2 ? std::string_view{}
                                     : look_up(kShortOptions, std::string_view(word).substr(1, 1));
   if (name.empty() || (is_flag(name) && word.size() > 2)) {
-    return invalid(fmt::format("{} holds '{}', which is no short option of sbatch", where, word),
+    return invalid(fmt::format("{} holds '{}', which is not a short option of sbatch", where, word),
                    "use the long form, --name=value");
   }
   SbatchOption option{std::string(name), {}};
@@ -200,7 +200,7 @@ Result<std::vector<SbatchOption>> parse_options(std::string_view text, std::stri
 Result<std::optional<SbatchOption>> default_option(std::string_view name, std::string_view value) {
   if (!is_option_name(name)) {
     return invalid(
-        fmt::format("slurm_defaults holds '{}', which is no long option of sbatch", name),
+        fmt::format("slurm_defaults holds '{}', which is not a long option of sbatch", name),
         "write the option's long name without dashes, for example 'constraint'");
   }
   if (has_control_characters(value)) {

@@ -115,7 +115,7 @@ Error unknown_placeholder(const ScriptTemplate& from, std::size_t at, std::strin
       std::count(from.text.begin(), from.text.begin() + static_cast<long>(at), '\n') + 1;
   const std::string near = spec::nearest(name, names);
   return invalid(
-      fmt::format("{}, line {}: '{}' is no placeholder of batch scripts", printable(from.name),
+      fmt::format("{}, line {}: '{}' is not a placeholder of batch scripts", printable(from.name),
                   line, printable(fmt::format("{{{{{}}}}}", name))),
       fmt::format("{}there are {}",
                   near.empty() ? "" : fmt::format("did you mean {{{{{}}}}}? ", near), known));
@@ -124,7 +124,7 @@ Error unknown_placeholder(const ScriptTemplate& from, std::size_t at, std::strin
 // What sbatch would refuse later, or run without what the workflow asks for.
 Result<void> check_template(const ScriptTemplate& from) {
   if (!from.text.starts_with("#!")) {
-    return invalid(fmt::format("{} is no batch script: its first line does not begin with '#!'",
+    return invalid(fmt::format("{} is not a batch script: its first line does not begin with '#!'",
                                printable(from.name)),
                    "begin it with #!/bin/bash");
   }
@@ -146,7 +146,7 @@ Result<void> check_mpi(const std::string& mpi) {
     return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.';
   });
   if (is_name && mpi != "list") return {};
-  return invalid(fmt::format("srun_mpi {} is no kind of MPI", printable(mpi)),
+  return invalid(fmt::format("srun_mpi {} is not a kind of MPI", printable(mpi)),
                  "write what `srun --mpi=list` names: none, pmi2, pmix");
 }
 

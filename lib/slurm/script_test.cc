@@ -229,8 +229,8 @@ TEST(Template, an_unknown_placeholder_is_told_with_file_line_and_those_there_are
   ASSERT_FALSE(text.ok());
   EXPECT_EQ(text.error().kind, ErrorKind::invalid);
   EXPECT_EQ(text.error().text(),
-            "/etc/t.sbatch, line 3: '{{stroe}}' is no placeholder of batch scripts\n"
-            "  did you mean {{store}}? there are {{store}}, {{workflow}}");
+            "/etc/t.sbatch, line 3: '{{stroe}}' is not a placeholder of batch scripts\n  did you "
+            "mean {{store}}? there are {{store}}, {{workflow}}");
 }
 
 TEST(Template, text_that_is_no_batch_script_of_the_workflow_is_refused) {
@@ -240,7 +240,7 @@ TEST(Template, text_that_is_no_batch_script_of_the_workflow_is_refused) {
     return refusal(scheduler(), {}, c).what;
   };
   EXPECT_EQ(refused("echo {{directives}}\n"),
-            "mine is no batch script: its first line does not begin with '#!'");
+            "mine is not a batch script: its first line does not begin with '#!'");
   EXPECT_EQ(refused("#!/bin/sh\n"),
             "mine has no {{directives}}: what the workflow asks of Slurm would be dropped");
   EXPECT_EQ(refused(std::string("#!/bin/sh\n{{directives}}\0\n", 26)), "mine holds a NUL byte");

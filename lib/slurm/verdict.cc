@@ -140,7 +140,8 @@ Answer judge_failure(const Lines& lines, int exit_code) {
   if (is_told || std::ranges::any_of(lines, is_of_sbatch))
     return {Verdict::refused, words_for_people(lines)};
   return unanswered(
-      lines, fmt::format("what failed was not sbatch, by its words (exit code {})", exit_code));
+      lines, fmt::format("something other than sbatch failed, by what it printed (exit code {})",
+                         exit_code));
 }
 
 }  // namespace

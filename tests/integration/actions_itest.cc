@@ -110,7 +110,7 @@ jobs: [{name: a, command: "true"}]
   const Ended ran = run_all();
   EXPECT_EQ(ran.exit_code, 0) << ran;
   EXPECT_TRUE(ran.says("action 1 (on_workflow_start) failed: exit code 3")) << ran;
-  EXPECT_TRUE(ran.says("1 action(s) failed")) << ran;
+  EXPECT_TRUE(ran.says("1 action failed")) << ran;
   EXPECT_TRUE(trace().empty());
   const json one = action(0);
   EXPECT_EQ(one["state"], "failed") << one;

@@ -76,7 +76,7 @@ TEST_F(Adopt, a_renamed_machine_opens_its_own_store_and_another_of_its_name_does
 TEST_F(Adopt, who_adopts_a_store_on_which_nobody_works_has_it) {
   const Ended adopted = run(by(two_, {"adopt", "wf.torc"}));
   EXPECT_EQ(adopted.exit_code, 0) << adopted;
-  EXPECT_SAYS(adopted, "is now of this machine, two");
+  EXPECT_SAYS(adopted, "now belongs to this machine, two");
   EXPECT_EQ(run(by(two_, {"status", "wf.torc"})).exit_code, 0);
   const Ended again = run(by(two_, {"adopt", "wf.torc"}));
   EXPECT_EQ(again.exit_code, 0) << again;

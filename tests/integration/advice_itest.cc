@@ -57,7 +57,7 @@ TEST_F(Advice, to_set_a_job_that_is_over_names_the_retry_that_it_takes) {
   make("  - {name: a, command: test -e there}\n  - {name: b, command: \"true\"}\n");
   EXPECT_EQ(here.run({"run", "wf.torc", "-q"}).exit_code, 1);
   const Ended set = here.run({"set", "wf.torc", "a", "memory=64m"});
-  EXPECT_SAYS(set, "is over, and has that when it is tried again: torc retry wf.torc a\n");
+  EXPECT_SAYS(set, "has ended; this counts when it is tried again: torc retry wf.torc a\n");
   here.write("there", "");
   EXPECT_EQ(here.run({"retry", "wf.torc", "a"}).exit_code, 0);
   EXPECT_FALSE(here.run({"set", "wf.torc", "a", "memory=65m"}).says("torc retry"));
@@ -86,7 +86,7 @@ TEST_F(Advice, a_crate_counts_the_files_that_are_there_and_names_the_others) {
   EXPECT_EQ(here.run({"run", "wf.torc", "-q"}).exit_code, 0);
   std::filesystem::remove(here.path() / "gone.txt");
   const Ended made = here.run({"export", "wf.torc", "--ro-crate", "crate"});
-  EXPECT_SAYS(made, "1 run(s) of jobs and 1 file(s) in crate\n");
+  EXPECT_SAYS(made, "1 run of jobs and 1 file in crate\n");
   EXPECT_SAYS(made, "1 more file is not there, and only named in it:\n  " +
                         (here.path() / "gone.txt").string() + "\n");
 }

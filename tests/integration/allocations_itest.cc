@@ -149,7 +149,7 @@ TEST_F(FakeSlurm, a_squeue_that_hangs_is_killed_and_nothing_is_asked_for_twice) 
   const auto begun = std::chrono::steady_clock::now();
   const Ended ended = torc({"submit", "wf.torc"});
   EXPECT_LT(std::chrono::steady_clock::now() - begun, 50s);
-  EXPECT_TRUE(ended.says("the batch system told nothing of its queue")) << ended;
+  EXPECT_TRUE(ended.says("the batch system did not say what is in its queue")) << ended;
   let("squeue", "");
   expect_one("hangs");
 }
@@ -197,7 +197,7 @@ TEST_F(FakeSlurm, who_looks_asks_the_queue_and_changes_nothing) {
   make_store();
   let("sbatch", "later");
   const Ended ended = torc({"submit", "wf.torc"});
-  EXPECT_TRUE(ended.says("nothing is at the batch system")) << ended;
+  EXPECT_TRUE(ended.says("no allocation is at the batch system")) << ended;
   EXPECT_FALSE(ended.says("nothing has to be kept running")) << ended;
   const auto calls = calls_of("sbatch");
   let("sbatch", "");
@@ -219,7 +219,7 @@ TEST_F(FakeSlurm, who_looks_asks_the_queue_and_changes_nothing) {
   EXPECT_EQ(calls_of("squeue"), asked + 1) << "who looked has just asked";
   let("squeue", "empty");
   const Ended unanswered = torc({"allocations", "wf.torc"}, 21min);
-  EXPECT_TRUE(unanswered.says("the batch system told nothing of its queue")) << unanswered;
+  EXPECT_TRUE(unanswered.says("the batch system did not say what is in its queue")) << unanswered;
   EXPECT_TRUE(unanswered.says("as the queue said 1 min ago")) << unanswered;
 }
 
@@ -248,7 +248,7 @@ TEST_F(FakeSlurm, who_cannot_write_to_the_store_sees_what_it_says) {
   fs::permissions(here_.path() / "wf.torc", fs::perms(0222), fs::perm_options::remove);
   const Ended hers = run_as(kAda, {"allocations", "wf.torc"}, 10min);
   EXPECT_TRUE(hers.says("queued")) << hers;
-  EXPECT_TRUE(hers.says("what the queue says now was not noted")) << hers;
+  EXPECT_TRUE(hers.says("what the queue says now could not be recorded")) << hers;
 }
 
 TEST_F(FakeSlurm, what_is_stopped_asks_for_nothing_until_it_is_submitted_again) {

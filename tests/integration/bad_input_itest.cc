@@ -127,7 +127,7 @@ TEST(BadSpec, a_key_whose_behaviour_is_not_there_is_refused_by_name) {
   const Ended checked = here.run({"check", "wf.yaml"});
   EXPECT_EQ(checked.exit_code, 0) << checked;
   EXPECT_SAYS(checked, "wf.yaml:6:100: note: scheduler_type 'local'");
-  EXPECT_SAYS(checked, "more than this version runs");
+  EXPECT_SAYS(checked, "this version cannot run all of it");
   for (const std::string command : {"init", "run"}) {
     const Ended ended = here.run({command, "wf.yaml"});
     EXPECT_EQ(ended.exit_code, 2) << ended;

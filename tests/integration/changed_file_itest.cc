@@ -113,7 +113,7 @@ TEST_P(ChangedFile, a_change_that_is_taken_back_before_anything_ran_costs_nothin
   write("1:2");
   const Ended back = here.run({"apply", "wf.yaml"});
   EXPECT_EQ(back.exit_code, 0) << back;
-  EXPECT_SAYS(back, "1 earlier result counts again: the file says what it was made by");
+  EXPECT_SAYS(back, "1 earlier result counts again: the file is as it was when it was made");
   EXPECT_EQ(run().exit_code, 0);
   EXPECT_EQ(ran(), "");
 }
@@ -361,7 +361,7 @@ TEST_P(ChangedFile, a_fan_in_that_does_not_wait_for_what_is_added_is_named) {
   here.write("more.yaml", "jobs: [{name: align_9, command: 'echo 9 >> log'}]\n");
   const Ended added = here.run({"add", "wf.torc", "more.yaml"});
   EXPECT_EQ(added.exit_code, 0) << added;
-  EXPECT_SAYS(added, "merge does not wait for align_9, though its 'align_.*' finds that");
+  EXPECT_SAYS(added, "merge does not wait for align_9, although its 'align_.*' matches it");
   here.write("other.yaml", "jobs: [{name: other, command: 'echo o >> log'}]\n");
   EXPECT_FALSE(here.run({"add", "wf.torc", "other.yaml"}).says("does not wait"));
 }

@@ -52,13 +52,13 @@ jobs:
 TEST_P(Chosen, run_with_what_they_need_and_nothing_else) {
   const Ended ended = run_file({"call_3"});
   EXPECT_EQ(ended.exit_code, 0) << ended;
-  EXPECT_TRUE(ended.says("2 of 2 job(s) that were asked for completed")) << ended;
+  EXPECT_TRUE(ended.says("2 of 2 jobs that were asked for completed")) << ended;
   EXPECT_TRUE(ended.says("of the workflow 2 of 10")) << ended;
   EXPECT_EQ(ran(), "align_3 call_3 ");
   EXPECT_EQ(state("report"), "ready");
   const Ended again = run_file({"call_3", "align_3"});
   EXPECT_EQ(again.exit_code, 0) << again;
-  EXPECT_TRUE(again.says("nothing to do: 2 of 2 job(s) that were asked for completed")) << again;
+  EXPECT_TRUE(again.says("nothing to do: 2 of 2 jobs that were asked for completed")) << again;
   EXPECT_EQ(ran(), "align_3 call_3 ");
   EXPECT_EQ(here.run({"verify"}).exit_code, 0);
 }
@@ -92,7 +92,7 @@ TEST_P(Chosen, end_the_run_also_where_one_failed_and_others_could_run) {
   here.write("bad_2", "");
   const Ended ended = run_file({"merge"});
   EXPECT_EQ(ended.exit_code, 1) << ended;
-  EXPECT_TRUE(ended.says("7 of 9 job(s) that were asked for completed")) << ended;
+  EXPECT_TRUE(ended.says("7 of 9 jobs that were asked for completed")) << ended;
   EXPECT_TRUE(ended.says("failed: call_2")) << ended;
   EXPECT_EQ(ran().find("report"), std::string::npos) << ran();
   EXPECT_EQ(ran().find("merge"), std::string::npos) << ran();
@@ -130,7 +130,7 @@ jobs:
   EXPECT_EQ(worker->wait().exit_code, 0);
   const Ended ended = waiting->wait();
   EXPECT_EQ(ended.exit_code, 0) << ended;
-  EXPECT_TRUE(ended.says("2 of 2 job(s) that were asked for completed")) << ended;
+  EXPECT_TRUE(ended.says("2 of 2 jobs that were asked for completed")) << ended;
   record.pump();
   EXPECT_EQ(record.lines(), (Words{"first", "other", "second"}));
 }

@@ -181,7 +181,7 @@ TEST_F(Clean, leaves_a_directory_whole_where_something_in_it_is_no_file) {
   ASSERT_EQ(::mkfifo((jobs() / "000000/1.1.d/fifo").c_str(), 0600), 0);
   const json done = clean({"wf.torc"});
   ASSERT_EQ(done["left_alone"].size(), 1U) << done;
-  EXPECT_NE(done["left_alone"][0].get<std::string>().find("fifo is no file"), std::string::npos);
+  EXPECT_NE(done["left_alone"][0].get<std::string>().find("fifo is not a file"), std::string::npos);
   EXPECT_TRUE(fs::exists(jobs() / "000000/1.1.d/deep/file"));
   EXPECT_FALSE(fs::exists(jobs() / "000000/1.2.d"));
 }

@@ -163,7 +163,7 @@ TEST_F(KeptCluster, tells_its_age_where_slurm_does_not_answer) {
   const Ended shown = torc({"cluster", "show"});
   EXPECT_EQ(shown.exit_code, 0) << shown;
   EXPECT_TRUE(shown.says("this is what Slurm said ")) << shown;
-  EXPECT_TRUE(shown.says(" ago, for now it does not: ")) << shown;
+  EXPECT_TRUE(shown.says(" ago; it does not answer now: ")) << shown;
   EXPECT_TRUE(shown.says("Unable to contact controller")) << shown;
   EXPECT_TRUE(shown.out.find("all *") != std::string::npos) << shown;
   const Ended fresh = torc({"cluster", "show", "--refresh"});

@@ -60,13 +60,13 @@ resource_requirements:
                           {"dark", {}}}));
   const Ended text = here_.run({"logs", "--diagnose"});
   EXPECT_EQ(text.exit_code, 0) << text;
-  EXPECT_TRUE(text.says("no space left: 1 job(s): full")) << text;
+  EXPECT_TRUE(text.says("no space left: 1 job: full")) << text;
   EXPECT_TRUE(text.says(GetParam() == std::string("combined")
                             ? "full, stdout: cp: No space left on device"
                             : "full, stderr: cp: No space left on device"))
       << text;
-  EXPECT_TRUE(text.says("time limit: 1 job(s): late\n  torc saw it of each")) << text;
-  EXPECT_TRUE(text.says("not known: 1 job(s): dark")) << text;
+  EXPECT_TRUE(text.says("time limit: 1 job: late\n  torc saw it of each")) << text;
+  EXPECT_TRUE(text.says("not known: 1 job: dark")) << text;
   EXPECT_FALSE(text.says("good")) << text;
 }
 

@@ -59,7 +59,7 @@ TEST_F(Doctor, takes_a_store_for_a_directory) {
 TEST_F(Doctor, refuses_a_directory_in_which_nothing_can_be_made) {
   const Ended absent = here_.run({"doctor", "nowhere"});
   EXPECT_EQ(absent.exit_code, 4) << absent;
-  EXPECT_TRUE(absent.says("name a directory that is there")) << absent;
+  EXPECT_TRUE(absent.says("name a directory that exists")) << absent;
   if (geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
   std::filesystem::permissions(place_, std::filesystem::perms::owner_all);
   Launch launch = here_.torc({"doctor", place_.string()});

@@ -124,7 +124,7 @@ TEST(Exec, ends_with_1_when_a_job_failed_and_says_which) {
   EXPECT_EQ(sorted_lines(ended.out), (Lines{"out 0", "out 3"}));
   EXPECT_NE(ended.err.find("err 0\n"), std::string::npos);
   EXPECT_NE(ended.err.find("torc: failed: 3 (#2): exit code 3\n"), std::string::npos) << ended;
-  EXPECT_NE(ended.err.find("torc: 1 of 2 job(s) completed, 1 failed\n"), std::string::npos);
+  EXPECT_NE(ended.err.find("torc: 1 of 2 jobs completed, 1 failed\n"), std::string::npos);
   EXPECT_EQ(here.run({"logs", "s", "2"}).out, "out 3\n");
 }
 
@@ -192,7 +192,7 @@ TEST(Exec, ctrl_c_lets_running_jobs_end_and_says_how_to_go_on) {
   gate.open_gate(10);
   const Ended ended = process->wait();
   EXPECT_EQ(ended.exit_code, 130) << ended;
-  EXPECT_TRUE(ended.says("1 of 2 job(s) completed; interrupted by SIGINT\n")) << ended;
+  EXPECT_TRUE(ended.says("1 of 2 jobs completed; interrupted by SIGINT\n")) << ended;
   EXPECT_EQ(ended.out, "did a\n");
   EXPECT_TRUE(ended.says("go on with: torc exec --resume\n")) << ended;
   EXPECT_EQ(here.run({"exec", "--resume"}).out, "did b\n");
@@ -327,12 +327,12 @@ TEST(Exec, nothing_is_made_of_bad_input) {
       {{"exec", "-c", "x", "-j", "0", "b"}, "--jobs"},
       {{"exec", "-c", "x", "--resource", "fpga", "b"}, "--resource takes NAME=AMOUNT, not 'fpga'"},
       {{"exec", "-c", "x", "--resource", "f=1", "--resource", "f=2", "b"}, "given twice"},
-      {{"exec", "-c", "x", "--resource", "f pga=1", "b"}, "no resource can be called 'f pga'"},
+      {{"exec", "-c", "x", "--resource", "f pga=1", "b"}, "no resource can be named 'f pga'"},
       {{"exec", "-c", "x", "--resource", "cpus=1", "b"}, "'cpus' has a key of its own"},
       {{"exec", "-c", "x", "--resource", "fpga=0", "b"}, "'fpga' cannot be '0'"},
       {{"exec", "-c", "x", "--gpus", "1.5", "b"}, "whole GPUs, or a part of one"},
-      {{"exec", "--resume", "--gpus", "1"}, "other ones were given"},
-      {{"exec", "--resume", "-c", "x"}, "other ones were given"},
+      {{"exec", "--resume", "--gpus", "1"}, "other jobs were given"},
+      {{"exec", "--resume", "-c", "x"}, "other jobs were given"},
       {{"exec", "--resume"}, "there is nothing to go on with"},
       {{"exec", "--resume", "--store", "none"}, "there is nothing to go on with: no "},
       {{"exec", "-c", "echo {}", "--name", "a\nb", "v"}, "name"},

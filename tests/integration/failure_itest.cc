@@ -63,15 +63,15 @@ jobs:
   const Ended ended = run();
   EXPECT_EQ(ended.exit_code, 1) << ended;
   EXPECT_TRUE(ended.says("2 failed and to be decided")) << ended;
-  EXPECT_TRUE(ended.says("2 job(s) wait for the decision about what failed")) << ended;
+  EXPECT_TRUE(ended.says("2 jobs wait for the decision about what failed")) << ended;
   EXPECT_FALSE(ended.says("never reached")) << ended;
-  EXPECT_TRUE(here.run({"status"}).says("2 job(s) wait for the decision about what failed"));
+  EXPECT_TRUE(here.run({"status"}).says("2 jobs wait for the decision about what failed"));
   EXPECT_EQ(job("a")["state"], "pending_failed");
   EXPECT_EQ(job("rescue")["state"], "blocked");
   const json status = here.json({"status"});
   EXPECT_EQ(status["state"], "waiting") << status;
   EXPECT_EQ(status["jobs_by_state"]["pending_failed"], 2) << status;
-  EXPECT_TRUE(here.run({"status"}).says("2 job(s) failed and wait for a decision"));
+  EXPECT_TRUE(here.run({"status"}).says("2 jobs failed and wait for a decision"));
   EXPECT_EQ(here.json({"jobs", "--state", "pending_failed"}).size(), 2U);
   EXPECT_EQ(here.json({"results", "--failed"}).size(), 2U);
   const Ended stands = here.run({"cancel", "b"});
@@ -185,7 +185,8 @@ jobs:
   EXPECT_EQ(status["state"], "running");
   EXPECT_EQ(status["jobs_by_state"]["delayed"], 1);
   EXPECT_EQ(status["next_retry_at"], job("a")["retry_at"]);
-  EXPECT_TRUE(here.run({"status"}).says("1 job(s) failed and are tried again, the next in 59 min"));
+  EXPECT_TRUE(
+      here.run({"status"}).says("1 job failed and will be tried again, the next in 59 min"));
   EXPECT_EQ(here.json({"retry", "a"})["changed_jobs"], 1);
   const Ended left = worker->wait();
   EXPECT_EQ(left.exit_code, 0) << left;
@@ -207,7 +208,7 @@ jobs:
   EXPECT_EQ(status["state"], "failed");
   EXPECT_EQ(status["jobs_by_state"]["failed"], 2);
   EXPECT_GT(status["jobs_by_state"]["ready"], 0);
-  EXPECT_TRUE(here.run({"status"}).says("nothing more is started: 2 job(s) failed"));
+  EXPECT_TRUE(here.run({"status"}).says("nothing more is started: 2 jobs failed"));
   expect_sound();
 }
 
@@ -261,7 +262,7 @@ TEST_P(Failure, a_setting_says_what_it_changed_and_can_be_tried) {
   EXPECT_TRUE(here.run({"job", "j3"}).says("priority     0"));
   const Ended done = here.run({"set", "j3", "priority=7", "cpus=2", "memory=2g"});
   EXPECT_EQ(done.exit_code, 0) << done;
-  EXPECT_TRUE(done.says("set priority=7 cpus=2 memory=2g of 1 job(s), which was ready")) << done;
+  EXPECT_TRUE(done.says("set priority=7 cpus=2 memory=2g of 1 job, which was ready")) << done;
   const Ended shown = here.run({"job", "j3"});
   EXPECT_TRUE(shown.says("priority     7")) << shown;
   EXPECT_TRUE(shown.says("2 CPUs, 2 GiB")) << shown;
@@ -272,9 +273,9 @@ TEST_P(Failure, a_setting_says_what_it_changed_and_can_be_tried) {
 
 TEST_P(Failure, a_setting_that_is_none_is_refused_with_the_nearest) {
   init("name: wf\njobs: [{name: a, command: \"true\"}]\n");
-  for (const auto& [word, says] :
-       {std::pair("prioritie=1", "did you mean 'priority'?"),
-        std::pair("memory=lots", "memory cannot be 'lots'"), std::pair("a", "nothing is set")}) {
+  for (const auto& [word, says] : {std::pair("prioritie=1", "did you mean 'priority'?"),
+                                   std::pair("memory=lots", "memory cannot be 'lots'"),
+                                   std::pair("a", "there is nothing to set")}) {
     const Ended refused = here.run({"set", "a", word});
     EXPECT_EQ(refused.exit_code, 2) << refused;
     EXPECT_TRUE(refused.says(says)) << refused;

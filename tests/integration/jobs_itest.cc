@@ -255,7 +255,7 @@ TEST(Job, whose_output_is_gone_says_where_it_was) {
   std::filesystem::remove_all(here.path() / "wf.torc/logs/jobs");
   const Ended deleted = here.run({"logs", "j"});
   EXPECT_EQ(deleted.exit_code, 4) << deleted;
-  EXPECT_TRUE(deleted.says("it was deleted since")) << deleted;
+  EXPECT_TRUE(deleted.says("it has been deleted since")) << deleted;
 
   ASSERT_EQ(here.run({"run", "wf.yaml", "--store", "b.torc", "--output-dir", "out"}).exit_code, 0);
   std::filesystem::remove_all(here.path() / "out");

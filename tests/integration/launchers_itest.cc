@@ -297,7 +297,7 @@ TEST_P(Launchers, a_workflow_is_submitted_and_its_worker_known_by_the_id_of_its_
 
   const Ended worked = start(id);
   EXPECT_EQ(worked.exit_code, 0) << worked << log(id);
-  EXPECT_NE(log(id).find("3 CPU(s) (--num-cpus)"), std::string::npos) << log(id);
+  EXPECT_NE(log(id).find("3 CPUs (--num-cpus)"), std::string::npos) << log(id);
   EXPECT_EQ(user.of_json({"status", "wf.torc", "--json"}).at("state"), "completed") << log(id);
   EXPECT_EQ(user.allocation().at("allocation_stage"), "running") << "the system says so yet";
   EXPECT_EQ(user.allocation().at("slurm_state"), system.runs);
@@ -385,7 +385,8 @@ TEST_F(OwnDefinition, is_kept_in_the_store_by_which_all_goes_on_without_the_file
   fs::rename(user_.work() / "wf.torc/launcher/definition.yaml", user_.work() / "away");
   const Ended without = user_.torc({"submit", "wf.torc"});
   EXPECT_NE(without.exit_code, 0);
-  EXPECT_TRUE(without.says("what tells of the workflow's batch system cannot be read")) << without;
+  EXPECT_TRUE(without.says("the definition of the workflow's batch system cannot be read"))
+      << without;
   EXPECT_TRUE(user_.torc({"allocations", "wf.torc"}).says("batch system cannot be read"));
   EXPECT_TRUE(user_.torc({"status", "wf.torc"}).says("queued")) << "what was known is shown";
   fs::rename(user_.work() / "away", user_.work() / "wf.torc/launcher/definition.yaml");

@@ -130,8 +130,7 @@ TEST_P(Logs, are_exported_to_files_that_bear_the_names_of_the_jobs) {
   - {name: quiet, command: "true"}
 )");
   ASSERT_EQ(here_.run({"run", "wf.yaml"}).exit_code, 0);
-  EXPECT_EQ(logs({"export", "files"}),
-            "3 file(s) in files: what 2 job(s) wrote; 1 wrote nothing\n");
+  EXPECT_EQ(logs({"export", "files"}), "3 files in files: what 2 jobs wrote; 1 wrote nothing\n");
   const std::map<std::string, std::string> expected{
       {"a%2Fb.out", "slash\n"}, {"both.err", "err\n"}, {"both.out", "out\n"}};
   EXPECT_EQ(contents(here_.path() / "files"), expected);

@@ -121,7 +121,7 @@ TEST_P(MovedProject, another_directory_is_recorded_when_the_store_is_made) {
   EXPECT_EQ(ran_in("data"), line("data"));
   const Ended wrong = run({"init", "wf.yaml", "--store", "x.torc", "--workdir", "nowhere"}, "proj");
   EXPECT_EQ(wrong.exit_code, 2) << wrong;
-  EXPECT_SAYS(wrong, "--workdir nowhere is no directory");
+  EXPECT_SAYS(wrong, "--workdir nowhere is not a directory");
   EXPECT_FALSE(fs::exists(root_ / "proj" / "x.torc"));
 }
 

@@ -54,7 +54,7 @@ TEST(NamedResources, where_nobody_has_any_a_job_waits_and_says_for_what) {
   ASSERT_EQ(f["reasons"].size(), 1U) << f;
   EXPECT_EQ(f["reasons"][0]["kind"], "resource");
   EXPECT_NE(std::string(f["reasons"][0]["message"])
-                .find("it needs 2 'fpga', and no living worker has any"),
+                .find("it needs 2 'fpga', and no worker that is there has any"),
             std::string::npos)
       << f;
   EXPECT_NE(std::string(f["reasons"][0]["remedy"]).find("--resource fpga="), std::string::npos)

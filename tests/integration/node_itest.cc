@@ -219,7 +219,7 @@ TEST_F(Node, a_torc_inside_of_a_job_uses_what_the_job_has) {
   const Ended ended = here_.run({"run", "outer.yaml"});
   EXPECT_EQ(ended.exit_code, 0) << ended;
   const Ended log = here_.run({"logs", "outer.torc", "j_1"});
-  EXPECT_TRUE(log.says("1 CPU(s)")) << log;
+  EXPECT_TRUE(log.says("1 CPU")) << log;
 }
 
 TEST_F(Node, a_torc_inside_of_a_job_keeps_to_the_memory_of_the_job) {
@@ -244,15 +244,15 @@ TEST_F(Node, without_a_ledger_a_worker_works_and_says_so_once) {
   const Ended ended = itest::run(launch);
   EXPECT_EQ(ended.exit_code, 0) << ended;
   EXPECT_EQ(here_.jobs("one.torc").at("one_2")["state"], "completed");
-  const std::size_t first = ended.out.find("does not mind other workers");
+  const std::size_t first = ended.out.find("takes no account of other workers");
   EXPECT_NE(first, std::string::npos) << ended;
-  EXPECT_EQ(ended.out.find("does not mind other workers", first + 1), std::string::npos);
+  EXPECT_EQ(ended.out.find("takes no account of other workers", first + 1), std::string::npos);
 }
 
 TEST_F(Node, a_node_without_workers_is_told) {
   const Ended ended = here_.run({"node"});
   EXPECT_EQ(ended.exit_code, 0);
-  EXPECT_TRUE(ended.says("no worker of yours")) << ended;
+  EXPECT_TRUE(ended.says("you have no worker")) << ended;
   EXPECT_TRUE(ended.says("free here: " + std::to_string(cpus_here()) + " of ")) << ended;
 }
 

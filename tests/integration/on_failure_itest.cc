@@ -51,7 +51,7 @@ TEST_P(OnFailure, what_ran_out_of_memory_runs_again_with_more_and_what_depends_o
   EXPECT_GT(job("hungry")["memory_bytes"], 100'000'000) << "by its peak, which was looked at";
   EXPECT_EQ(job("after")["state"], "completed");
   EXPECT_EQ(job("rescue")["state"], "canceled") << "what it waits for never failed";
-  EXPECT_TRUE(here.run({"job", "hungry"}).says("recovered 1 of 3 time(s)"));
+  EXPECT_TRUE(here.run({"job", "hungry"}).says("recovered 1 of 3 times"));
   expect_sound();
 }
 
@@ -69,7 +69,7 @@ jobs:
   EXPECT_EQ(job("own")["attempt"], 1) << ended;
   EXPECT_EQ(job("full")["attempt"], 1) << ended;
   const Ended status = here.run({"status"});
-  EXPECT_TRUE(status.says("each job at most 3 time(s)")) << status;
+  EXPECT_TRUE(status.says("each job at most 3 times")) << status;
   EXPECT_EQ(here.json({"status"})["max_recoveries"], 3);
   const Ended plan = here.run({"recover", "--dry-run"});
   EXPECT_TRUE(plan.says("on_failure: recover has left these")) << plan;
@@ -85,13 +85,13 @@ jobs: [{name: a, command: "kill -9 $$", memory: 10m}]
   const Ended ended = run();
   EXPECT_EQ(ended.exit_code, 1) << ended;
   EXPECT_EQ(job("a")["attempt"], 3);
-  EXPECT_TRUE(ended.says("has been recovered 2 time(s), and is not again")) << ended;
-  EXPECT_TRUE(here.run({"status"}).says("recovered 2 of 2 time(s)"));
+  EXPECT_TRUE(ended.says("has been recovered 2 times, and is not recovered again")) << ended;
+  EXPECT_TRUE(here.run({"status"}).says("recovered 2 of 2 times"));
   EXPECT_EQ(here.json({"status"})["failures"][0]["recoveries"], 2);
   const json plan = here.json({"recover", "--dry-run"});
   EXPECT_EQ(plan["failure_groups"][0]["recoveries"], 2) << plan;
   EXPECT_EQ(plan["failure_groups"][0]["max_recoveries"], 2) << plan;
-  EXPECT_TRUE(here.run({"why", "a"}).says("It was recovered 2 of 2 time(s) (on_failure)."));
+  EXPECT_TRUE(here.run({"why", "a"}).says("It was recovered 2 of 2 times (on_failure)."));
   EXPECT_EQ(here.run({"recover", "--yes"}).exit_code, 0);
   EXPECT_EQ(run().exit_code, 1);
   EXPECT_EQ(job("a")["attempt"], 6) << "a person's word counts anew";
@@ -113,7 +113,7 @@ TEST_P(OnFailure, two_workers_recover_each_job_once_though_one_of_them_is_killed
   EXPECT_EQ(last.exit_code, 0) << last;
   for (const auto& [name, record_of] : here.jobs("wf.torc")) {
     EXPECT_EQ(record_of["state"], "completed") << name;
-    EXPECT_TRUE(here.run({"job", name}).says("recovered 1 of 3 time(s)")) << name;
+    EXPECT_TRUE(here.run({"job", name}).says("recovered 1 of 3 times")) << name;
   }
   expect_sound();
 }

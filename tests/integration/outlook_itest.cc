@@ -124,8 +124,8 @@ TEST_P(Outlook, a_run_ends_with_what_the_file_says_also_of_jobs_that_were_at_wor
   const auto second = here.start({"run", "wf.yaml"});
   EXPECT_TRUE(wait_until({second.get()}, [&] {
     return second->out().find(
-               "1 job at work goes on by the file as it was; when it has ended, "
-               "it runs again by the new one") != std::string::npos;
+               "1 job at work goes on as the file described them; when it has ended, it runs again "
+               "as it does now") != std::string::npos;
   })) << second->out();
   gate.open_gate(1);
   // Either of them may have it; the first may have left before it was to run again.
@@ -151,7 +151,7 @@ TEST_P(Outlook, a_job_that_the_file_has_no_more_is_not_reset_by_its_name) {
   }
   EXPECT_EQ(here.json({"job", "a_3"})["state"], "completed");
   const Ended both = here.run({"reset", "a_*", "--yes"});
-  EXPECT_TRUE(both.says("2 job(s)")) << both;
+  EXPECT_TRUE(both.says("2 jobs")) << both;
   EXPECT_EQ(here.json({"job", "a_3"})["state"], "completed");
   EXPECT_EQ(here.run({"verify"}).exit_code, 0);
   write_file(3);
@@ -293,7 +293,7 @@ TEST(OutlookWithoutAStore, a_file_without_a_store_says_what_makes_one) {
   Launch below = here.torc({"status", "../wf.yaml"});
   below.directory = here.path() / "sub";
   const Ended told = run(below);
-  EXPECT_TRUE(told.says("one lies beside the file")) << told;
+  EXPECT_TRUE(told.says("there is one beside the file")) << told;
 }
 
 }  // namespace

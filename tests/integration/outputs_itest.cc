@@ -44,7 +44,7 @@ TEST(Outputs, a_job_that_exits_with_0_without_its_output_file_has_failed_everywh
     const Ended told = here.run(words);
     EXPECT_TRUE(told.says("output file 'out/x' was not made")) << words[0] << told;
   }
-  EXPECT_TRUE(here.run({"logs", "--diagnose"}).says("output file not made: 1 job(s): a"));
+  EXPECT_TRUE(here.run({"logs", "--diagnose"}).says("output file not made: 1 job: a"));
   EXPECT_EQ(here.run({"verify"}).exit_code, 0);
   EXPECT_EQ(here.run({"logs", "a"}).out, "done\n");
 

@@ -232,7 +232,7 @@ class PlanWrite : public PlanAllocations {
 };
 
 TEST_F(PlanWrite, needs_an_account_alone_and_keeps_all_else_of_the_file) {
-  EXPECT_TRUE(write({}).says("say --account NAME"));
+  EXPECT_TRUE(write({}).says("name it with --account NAME"));
   EXPECT_EQ(text(), kTwoKinds);
   const Ended done = write({"--account", "lab"});
   ASSERT_EQ(done.exit_code, 0) << done;
@@ -356,7 +356,7 @@ TEST_F(PlanWrite, says_that_other_forms_cannot_be_written_into) {
   here_.write("wf.json5", R"({name: "wf", jobs: [{name: "a", command: "x", runtime: "PT1H"}]})");
   const Ended json5 = write({"--account", "lab"}, "wf.json5");
   EXPECT_EQ(json5.exit_code, 2) << json5;
-  EXPECT_TRUE(json5.says("wf.json5 is written as JSON5: only YAML can be written into")) << json5;
+  EXPECT_TRUE(json5.says("wf.json5 is written as JSON5: only YAML files can be changed")) << json5;
   here_.write("wf.json",
               R"({"name": "wf", "jobs": [{"name": "a", "command": "x", "runtime": "PT1H"}]})");
   EXPECT_TRUE(write({"--account", "lab"}, "wf.json").says("do not stand on lines of their own"));

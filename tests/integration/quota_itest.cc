@@ -154,7 +154,7 @@ jobs:
   EXPECT_EQ(limit["entry"], "work_{i}");
   EXPECT_EQ(limit["running_jobs"], 1);
   EXPECT_EQ(limit["ready_jobs_wait"], true);
-  EXPECT_TRUE(here.run({"status"}).says("as many of their entry run as may"));
+  EXPECT_TRUE(here.run({"status"}).says("as many jobs of their entry run as its limit allows"));
   EXPECT_TRUE(here.run({"job", "work_2"}).says("a slot: 1 of 1 of its entry run"));
   gate.open_gate(2);
   EXPECT_EQ(worker->wait().exit_code, 0);
@@ -216,7 +216,7 @@ TEST_P(Quota, a_limit_that_there_is_not_cannot_be_set) {
   EXPECT_TRUE(unknown.says("it has 'licence'")) << unknown;
   const Ended jobs = here.run({"set", "a", "--limit", "licence=2"});
   EXPECT_EQ(jobs.exit_code, 2) << jobs;
-  EXPECT_TRUE(jobs.says("of the whole workflow")) << jobs;
+  EXPECT_TRUE(jobs.says("for the whole workflow")) << jobs;
   const Ended half = here.run({"set", "--limit", "licence=2", "--limit", "max_parallel=2"});
   EXPECT_EQ(half.exit_code, 2) << half;
   EXPECT_EQ(here.json({"status"})["limits"][0]["limit"], 3) << "all of them are set, or none";
@@ -225,7 +225,7 @@ TEST_P(Quota, a_limit_that_there_is_not_cannot_be_set) {
   EXPECT_EQ(here.run({"set", "--limit", "licence=0"}).exit_code, 0);
   const Ended held = run_all();
   EXPECT_EQ(held.exit_code, 3) << held;
-  EXPECT_TRUE(held.says("a limit keeps 1 ready job(s) from starting")) << held;
+  EXPECT_TRUE(held.says("a limit keeps 1 ready job from starting")) << held;
   EXPECT_EQ(here.run({"set", "--limit", "licence=3"}).exit_code, 0);
   EXPECT_EQ(here.json({"status"})["limits"][0]["limit"], 3);
 }
@@ -299,7 +299,7 @@ jobs:
   EXPECT_TRUE(here.run({"job", "dear_1"}).says("the budget: 0.0")) << here.run({"job", "dear_1"});
   const Ended again = run_all();
   EXPECT_EQ(again.exit_code, 3) << again;
-  EXPECT_TRUE(again.says("the budget keeps 2 ready job(s) from starting")) << again;
+  EXPECT_TRUE(again.says("the budget keeps 2 ready jobs from starting")) << again;
   expect_sound();
 }
 

@@ -50,7 +50,7 @@ TEST_F(Recover, gives_more_memory_to_what_ran_out_of_it_and_leaves_what_is_not_k
   EXPECT_EQ(state("hungry_1"), "failed") << "nothing was changed";
   const Ended done = here_.run({"recover", "wf.torc", "--yes"});
   EXPECT_EQ(done.exit_code, 1) << done;
-  EXPECT_TRUE(done.says("2 job(s) run again, 1 are left as they are")) << done;
+  EXPECT_TRUE(done.says("2 jobs run again, 1 left as before")) << done;
   EXPECT_TRUE(done.says("no worker is at work; start one: torc run wf.torc")) << done;
   EXPECT_EQ(state("hungry_1"), "ready");
   EXPECT_EQ(state("dark"), "failed");
@@ -93,7 +93,7 @@ jobs:
 )",
       1);
   const Ended shown = here_.run({"recover", "wf.torc", "--dry-run"});
-  EXPECT_TRUE(shown.says("of 1 of these jobs some output cannot be read")) << shown;
+  EXPECT_TRUE(shown.says("some output of 1 of these jobs cannot be read")) << shown;
   const Ended told = here_.run({"logs", "wf.torc", "--diagnose"});
   EXPECT_TRUE(told.says("output that cannot be read here: linked\n")) << told;
 }
@@ -112,8 +112,8 @@ jobs:
   here_.write("mended", "");
   const Ended done = here_.run({"recover", "wf.torc", "--yes"});
   EXPECT_EQ(done.exit_code, 0) << done;
-  EXPECT_TRUE(done.says("1 job(s) run again")) << done;
-  EXPECT_TRUE(done.says("workers are there")) << done;
+  EXPECT_TRUE(done.says("1 job runs again")) << done;
+  EXPECT_TRUE(done.says("workers are running")) << done;
   gate.open_gate(1);
   const Ended ended = worker->wait();
   EXPECT_EQ(ended.exit_code, 0) << ended;

@@ -365,7 +365,7 @@ TEST(Data, mistakes_in_json_are_shown_with_their_place) {
   here.write("bad.json", "{\"a\": 1,\n  \"b\": oops}\n");
   const Ended bad = here.run({"data", "set", "d", "@bad.json"});
   EXPECT_EQ(bad.exit_code, 2) << bad;
-  EXPECT_TRUE(bad.says("bad.json is no JSON, line 2, column 8: ")) << bad;
+  EXPECT_TRUE(bad.says("bad.json is not valid JSON, line 2, column 8: ")) << bad;
   EXPECT_TRUE(bad.says("\n      \"b\": oops}\n           ^")) << bad;
   const Ended unknown = here.run({"data", "set", "e", "1"});
   EXPECT_EQ(unknown.exit_code, 2) << unknown;

@@ -133,12 +133,12 @@ TEST_P(Removed, jobs_are_told_apart_from_those_of_the_file) {
   EXPECT_EQ(here.json({"job", "other"})["removed"], false);
   const auto stages = here.json({"status", "--stages"})["jobs_by_entry"];
   ASSERT_EQ(stages.size(), 1U) << stages;
-  EXPECT_TRUE(here.run({"run", "wf.yaml"}).says("nothing to do: 1 of 1 completed"));
-  EXPECT_TRUE(here.run({"wait"}).says("1 of 1 job(s) completed"));
+  EXPECT_TRUE(here.run({"run", "wf.yaml"}).says("nothing to do: 1 of 1 job completed"));
+  EXPECT_TRUE(here.run({"wait"}).says("1 of 1 job completed"));
   EXPECT_EQ(here.json({"status"})["jobs_by_state"]["completed"], 1);
   const Ended asked = here.run({"run", "wf.yaml", "old"});
   EXPECT_EQ(asked.exit_code, 2) << asked;
-  EXPECT_TRUE(asked.says("out of the workflow")) << asked;
+  EXPECT_TRUE(asked.says("no longer in the workflow")) << asked;
 }
 
 // --- torc rm ---
@@ -151,17 +151,17 @@ TEST_P(Removed, rm_takes_jobs_out_and_back) {
   ASSERT_EQ(here.run({"add", "wf.torc", "more.yaml"}).exit_code, 0);
   const Ended tried = here.run({"rm", "more_1", "more_2", "--dry-run"});
   EXPECT_EQ(tried.exit_code, 0) << tried;
-  EXPECT_TRUE(tried.says("would remove 2 job(s)")) << tried;
+  EXPECT_TRUE(tried.says("would remove 2 jobs")) << tried;
   EXPECT_EQ(state("more_1"), "ready");
   const Ended done = here.run({"rm", "more_1", "more_2"});
   EXPECT_EQ(done.exit_code, 0) << done;
-  EXPECT_TRUE(done.says("removed 2 job(s)")) << done;
+  EXPECT_TRUE(done.says("removed 2 jobs")) << done;
   EXPECT_EQ(here.run({"run", "wf.torc"}).exit_code, 0);
   EXPECT_EQ(read_text(here.path() / "log"), "3\n");
   EXPECT_TRUE(here.run({"rm", "more_1"}).says("nothing to change"));
   expect_sound();
   const Ended back = here.run({"rm", "--undo", "more_*"});
-  EXPECT_TRUE(back.says("back in the workflow: 2 job(s)")) << back;
+  EXPECT_TRUE(back.says("back in the workflow: 2 jobs")) << back;
   EXPECT_EQ(here.run({"run", "wf.torc"}).exit_code, 0);
   EXPECT_EQ(lines_of(read_text(here.path() / "log")).size(), 3U);
   expect_sound();
@@ -176,7 +176,7 @@ TEST_P(Removed, rm_leaves_nobody_waiting_for_what_is_gone) {
             0);
   const Ended refused = here.run({"rm", "a"});
   EXPECT_EQ(refused.exit_code, 2) << refused;
-  EXPECT_TRUE(refused.says("1 job is built on these: b")) << refused;
+  EXPECT_TRUE(refused.says("1 job depends on these: b")) << refused;
   EXPECT_EQ(state("a"), "ready") << "nothing was changed";
   EXPECT_EQ(here.run({"rm", "a", "--with-dependents"}).exit_code, 0);
   const Ended done = here.run({"run", "wf.torc"});
@@ -199,11 +199,11 @@ TEST_P(Removed, rm_of_very_many_is_one_change) {
             0);
   const Ended refused = here.run({"rm", "a_*", "z"});
   EXPECT_EQ(refused.exit_code, 2) << refused;
-  EXPECT_TRUE(refused.says("1 job is built on these: y")) << refused;
+  EXPECT_TRUE(refused.says("1 job depends on these: y")) << refused;
   EXPECT_EQ(state("a_2"), "ready") << "nothing was changed";
   const Ended done = here.run({"rm", "a_*", "y", "z"});
   EXPECT_EQ(done.exit_code, 0) << done;
-  EXPECT_TRUE(done.says("removed 100,003 job(s)")) << done;
+  EXPECT_TRUE(done.says("removed 100,003 jobs")) << done;
   expect_sound();
 }
 
@@ -216,7 +216,7 @@ TEST_P(Removed, undo_brings_back_what_jobs_are_built_on) {
             0);
   ASSERT_EQ(here.run({"rm", "a", "--with-dependents"}).exit_code, 0);
   const Ended back = here.run({"rm", "--undo", "b"});
-  EXPECT_TRUE(back.says("2 job(s)")) << back;
+  EXPECT_TRUE(back.says("2 jobs")) << back;
   EXPECT_EQ(here.run({"run", "wf.torc"}).exit_code, 0);
   EXPECT_EQ(read_text(here.path() / "log"), "c\na\nb\n");
   expect_sound();

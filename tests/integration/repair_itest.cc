@@ -324,7 +324,7 @@ TEST_F(Salvage, of_a_store_with_workers_is_refused_unless_they_are_surely_gone) 
   EXPECT_FALSE(fs::exists(here_.path() / "new.torc"));
   const Ended forced = here_.run({"repair", "w.torc", "--salvage", "new.torc", "--force"});
   EXPECT_EQ(forced.exit_code, 0) << forced;
-  EXPECT_TRUE(forced.says("runs their jobs again")) << forced;
+  EXPECT_TRUE(forced.says("their jobs run again")) << forced;
   EXPECT_TRUE(forced.says("name the damaged store")) << forced;
   worker->kill(SIGKILL);
   (void)worker->wait();
@@ -353,7 +353,7 @@ TEST_F(Salvage, makes_no_store_of_records_that_do_not_fit_together) {
   EXPECT_FALSE(looked.says("nothing to repair")) << looked;
   const Ended ended = here_.run({"repair", "wf.torc", "--salvage", "left"});
   EXPECT_EQ(ended.exit_code, 4) << ended;
-  EXPECT_TRUE(ended.says("is no store and cannot be run")) << ended;
+  EXPECT_TRUE(ended.says("is not a store and cannot be run")) << ended;
   EXPECT_TRUE(ended.says("are counted")) << ended;
   EXPECT_TRUE(fs::exists(here_.path() / "left/jobs.jsonl"));
   EXPECT_FALSE(fs::exists(here_.path() / "left/META"));

@@ -29,13 +29,13 @@ jobs:
 )");
   const Ended first = here.run({"run", "wf.yaml"});
   EXPECT_EQ(first.exit_code, 0) << first;
-  EXPECT_TRUE(first.says("3 of 3 job(s) completed")) << first;
+  EXPECT_TRUE(first.says("3 of 3 jobs completed")) << first;
   EXPECT_EQ(read_text(here.path() / "log"), "a\nb\nc\n");
 
   for (const std::string target : {"wf.yaml", "wf.torc"}) {
     const Ended again = here.run({"run", target});
     EXPECT_EQ(again.exit_code, 0) << again;
-    EXPECT_EQ(again.out, "wf: nothing to do: 3 of 3 completed in wf.torc\n");
+    EXPECT_EQ(again.out, "wf: nothing to do: 3 of 3 jobs completed in wf.torc\n");
     EXPECT_EQ(again.err, "");
   }
   EXPECT_EQ(here.run({"run"}).exit_code, 0) << "the only store here";
@@ -57,18 +57,17 @@ jobs:
   const Ended ended = here.run({"run", "wf.yaml"});
   EXPECT_EQ(ended.exit_code, 1) << ended;
   const std::string failures =
-      "failed: loud: exit code 1\n"
-      "    line 1\n    line 2\n    line 3\n    … torc logs wf.torc loud --stderr\n"
-      "failed: plain: exit code 2\n    only this\n"
-      "failed: mute_1: exit code 3\nfailed: mute_2: exit code 3\nfailed: mute_3: exit code 3\n"
-      "and 2 more: torc results wf.torc --failed\n"
-      "when what is wrong is mended: torc retry wf.torc --failed, then torc run wf.yaml\n";
+      "failed: loud: exit code 1\n    line 1\n    line 2\n    line 3\n    … torc logs wf.torc loud "
+      "--stderr\nfailed: plain: exit code 2\n    only this\nfailed: mute_1: exit code 3\nfailed: "
+      "mute_2: exit code 3\nfailed: mute_3: exit code 3\nand 2 more: torc results wf.torc "
+      "--failed\nonce that is fixed: torc retry wf.torc --failed, then torc run wf.yaml\n";
   EXPECT_NE(ended.out.find(failures), std::string::npos) << ended;
 
   // The second time there was nothing to do, and they are named all the same.
   const Ended again = here.run({"run", "wf.yaml"});
   EXPECT_EQ(again.exit_code, 1) << again;
-  EXPECT_EQ(again.out, "wf: nothing to do: 0 of 7 completed, 7 failed in wf.torc\n" + failures);
+  EXPECT_EQ(again.out,
+            "wf: nothing to do: 0 of 7 jobs completed, 7 failed in wf.torc\n" + failures);
   const json told = here.json({"run"});
   EXPECT_EQ(told["nothing_to_do"], true);
   EXPECT_EQ(told["first_failures"].size(), 5U);
@@ -108,7 +107,7 @@ TEST(Run, packs_the_output_of_more_than_a_thousand_jobs_and_says_how_many_files_
   EXPECT_EQ(again["jobs_by_state"]["completed"], 1001);
   const auto lines = lines_of(ended.out);
   const bool told = std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
-    return line.starts_with("wf: 1,001 of 1,001 job(s) completed in ") &&
+    return line.starts_with("wf: 1,001 of 1,001 jobs completed in ") &&
            line.ends_with(" files in wf.torc");
   });
   EXPECT_TRUE(told) << ended;
@@ -139,7 +138,7 @@ jobs:
 )");
   const Ended ended = here.run({"run", "wf.yaml", "--max-parallel-jobs", "1"});
   EXPECT_EQ(ended.exit_code, 1) << ended;
-  EXPECT_TRUE(ended.says("0 of 4 job(s) completed, 1 failed, 2 ready, 1 waiting in ")) << ended;
+  EXPECT_TRUE(ended.says("0 of 4 jobs completed, 1 failed, 2 ready, 1 waiting in ")) << ended;
 }
 
 TEST(Run, takes_a_word_that_is_no_path_for_a_store_and_says_how_a_job_is_named) {
@@ -150,7 +149,7 @@ TEST(Run, takes_a_word_that_is_no_path_for_a_store_and_says_how_a_job_is_named) 
        {std::vector<std::string>{"status", "t_1"}, {"verify", "t_1"}}) {
     const Ended refused = here.run(words);
     EXPECT_TRUE(refused.says("there is no store ")) << refused;
-    EXPECT_TRUE(refused.says("a job is named behind it: torc job STORE t_1")) << refused;
+    EXPECT_TRUE(refused.says("a job is named after it: torc job STORE t_1")) << refused;
   }
   for (const char* path : {"other.torc", "./t_1"}) {
     const Ended refused = here.run({"jobs", path});
@@ -169,7 +168,7 @@ jobs:
 )");
   const Ended ended = here.run({"run", "wf.yaml"});
   EXPECT_EQ(ended.exit_code, 1) << ended;
-  EXPECT_TRUE(ended.says("1 of 3 job(s) completed, 1 failed, 1 never reached")) << ended;
+  EXPECT_TRUE(ended.says("1 of 3 jobs completed, 1 failed, 1 never reached")) << ended;
   EXPECT_TRUE(ended.says("failed: bad: exit code 3")) << ended;
   EXPECT_FALSE(std::filesystem::exists(here.path() / "reached"));
 
@@ -306,7 +305,7 @@ jobs:
 )");
   const Ended ended = here.run({"run", "wf.yaml"});
   EXPECT_EQ(ended.exit_code, 3) << ended;
-  EXPECT_TRUE(ended.says("1 ready job(s) cannot run on this worker")) << ended;
+  EXPECT_TRUE(ended.says("1 ready job cannot run on this worker")) << ended;
   EXPECT_TRUE(ended.says("big: it needs 5000 CPUs of ")) << ended;
   // And before anything ran.
   EXPECT_NE(ended.err.find("torc: warning: 'big' cannot run here: it needs 5000 CPUs of "),

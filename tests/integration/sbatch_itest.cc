@@ -128,7 +128,7 @@ TEST_F(BesideSbatch, nothing_is_asked_or_said_without_sbatch_or_with_no_slurm) {
   const Ended without = torc({"check", "wf.yaml"}, laptop);
   EXPECT_EQ(without.exit_code, 0) << without;
   EXPECT_EQ(without.err, "");
-  EXPECT_EQ(without.out, "wf.yaml: good: workflow 'wf', 1 job(s) from 1 entry\n");
+  EXPECT_EQ(without.out, "wf.yaml: good: workflow 'wf', 1 job from 1 entry\n");
   EXPECT_EQ(torc({"init", "wf.yaml"}, laptop).err, "");
   sbatch(kSlurm);
   const Ended told = torc({"check", "wf.yaml", "--no-slurm"});

@@ -180,7 +180,7 @@ class Rules {
          {"seconds", "bytes", "hours", "share", "per_second", "per_commit", "at"}) {
       if (!ends_in(key, unit)) continue;
       has_unit = true;
-      if (!is_number) tell(field, std::string("has a unit and is no number: ") + unit);
+      if (!is_number) tell(field, std::string("has a unit and is not a number: ") + unit);
     }
     if (field.types.contains("number") && !has_unit) tell(field, "a number without its unit");
     const bool is_time = field.refers_to.contains("common.json#/$defs/time") ||
@@ -281,7 +281,7 @@ INSTANTIATE_TEST_SUITE_P(
         Slip{"id", "id", field("integer", "its number"), "whose?"},
         Slip{"unit", "wait_ms", field("integer", "the wait"), "seconds, hours or bytes"},
         Slip{"no_unit", "wait", field("number", "the wait"), "without its unit"},
-        Slip{"no_number", "wait_seconds", field("string", "the wait"), "is no number"},
+        Slip{"no_number", "wait_seconds", field("string", "the wait"), "is not a number"},
         Slip{"time", "made_at", field("number", "when it was made"), "…_at"},
         Slip{"null", "mood", field({"string", "null"}, "mood"), "does not say when"},
         Slip{"boolean", "good", field({"boolean", "null"}, "good; null: bad"), "a boolean"},

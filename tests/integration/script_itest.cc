@@ -122,7 +122,7 @@ TEST_F(ScriptFile, is_shown_as_the_workflow_file_that_it_stands_for) {
   EXPECT_TRUE(here_.json({"check", "fit.yaml"})["yaml"].is_null());
   const Ended none = here_.run({"check", "fit.yaml", "--yaml"});
   EXPECT_EQ(none.exit_code, 2) << none;
-  EXPECT_SAYS(none, "fit.yaml is no script");
+  EXPECT_SAYS(none, "fit.yaml is not a script");
 }
 
 TEST_F(ScriptFile, of_any_bytes_ends_no_command_badly) {

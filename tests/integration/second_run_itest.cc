@@ -28,7 +28,7 @@ TEST_P(SecondRun, retry_runs_here_what_failed) {
   make_store(here, GetParam());
   const Ended again = here.run({"retry", "--failed", "--run"});
   EXPECT_EQ(again.exit_code, 1) << again;  // as torc run has it
-  EXPECT_TRUE(again.says("2 of 3 job(s) completed, 1 failed")) << again;
+  EXPECT_TRUE(again.says("2 of 3 jobs completed, 1 failed")) << again;
   EXPECT_FALSE(again.says("no worker is at work")) << again;
   here.write("good", "");
   const Ended ended = here.run({"retry", "a", "--run"});
@@ -44,7 +44,7 @@ TEST_P(SecondRun, redo_runs_what_is_named_and_built_on_it_and_nothing_else) {
   make_store(here, GetParam());
   const Ended asked = here.run({"redo", "c"});
   EXPECT_EQ(asked.exit_code, 2) << asked;
-  EXPECT_TRUE(asked.says("2 completed job(s) would lose their results")) << asked;
+  EXPECT_TRUE(asked.says("2 completed jobs would lose their results")) << asked;
   EXPECT_EQ(here.json({"job", "c"})["state"], "completed");
   const Ended planned = here.run({"redo", "c", "--dry-run"});
   EXPECT_EQ(planned.exit_code, 0) << planned;

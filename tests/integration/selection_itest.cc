@@ -76,7 +76,7 @@ TEST_F(Selecting, an_empty_list_is_not_all_jobs) {
   for (const char* command : {"jobs", "results", "job", "hold", "run"}) {
     const Ended ended = here.run({command, "wf.torc", "@empty"});
     EXPECT_EQ(ended.exit_code, 2) << command << ended;
-    EXPECT_TRUE(ended.says("no job is named in '@empty'")) << command << ended;
+    EXPECT_TRUE(ended.says("'@empty' names no job")) << command << ended;
   }
 }
 
@@ -155,7 +155,7 @@ TEST_F(Selecting, takes_names_from_standard_input) {
                      {"/bin/sh", "-c", "printf 'align_1\\nme*\\n' | \"$@\"", "sh"});
   const Ended ended = run(launch);
   EXPECT_EQ(ended.exit_code, 0) << ended;
-  EXPECT_TRUE(ended.says("3 job(s)")) << ended;
+  EXPECT_TRUE(ended.says("3 jobs")) << ended;
 }
 
 TEST_F(Selecting, a_script_that_is_called_as_a_job_is_not_taken_for_a_store) {
@@ -178,7 +178,7 @@ TEST_F(Selecting, what_finds_nothing_is_an_error_that_guesses) {
   refused({"@nowhere"}, "nowhere");
   refused({"x["}, "no job's name matches 'x['");
   refused({"[z-a]"}, "'[z-a]': ");
-  refused({"--state", "ready,gone"}, "'gone' is none of");
+  refused({"--state", "ready,gone"}, "'gone' is not one of");
   EXPECT_EQ(here.json({"status"})["jobs_by_state"]["canceled"], 0);
 }
 

@@ -273,7 +273,7 @@ TEST(Check, reads_standard_input_and_pipes) {
   };
   const Ended piped = shell("cat wf.yaml | " + torc + " check -");
   EXPECT_EQ(piped.exit_code, 0) << piped;
-  EXPECT_SAYS(piped, "<stdin>: good: workflow 'w', 1 job(s)");
+  EXPECT_SAYS(piped, "<stdin>: good: workflow 'w', 1 job");
   EXPECT_EQ(shell(torc + " check <(cat wf.yaml)").exit_code, 0);
   EXPECT_EQ(shell("cat wf.yaml | " + torc + " check /dev/stdin").exit_code, 0);
   EXPECT_SAYS(shell(torc + " plan - < wf.yaml"), "1 job in 1 stage");

@@ -50,7 +50,7 @@ class Stop : public testing::Test {
 TEST_F(Stop, ctrl_c_lets_running_jobs_end_and_starts_no_others) {
   const auto process = start();
   process->kill(SIGINT);
-  ASSERT_TRUE(process->wait_for_output("finishing 1 running job(s)"));
+  ASSERT_TRUE(process->wait_for_output("finishing 1 running job"));
   gate_.open_gate(1);
   const Ended ended = process->wait();
   EXPECT_EQ(ended.exit_code, 130) << ended;
@@ -65,7 +65,7 @@ TEST_F(Stop, ctrl_c_lets_running_jobs_end_and_starts_no_others) {
 TEST_F(Stop, a_second_ctrl_c_ends_the_running_jobs_too) {
   const auto process = start();
   process->kill(SIGINT);
-  ASSERT_TRUE(process->wait_for_output("finishing 1 running job(s)"));
+  ASSERT_TRUE(process->wait_for_output("finishing 1 running job"));
   Timer later(std::chrono::milliseconds(250));  // an earlier one is taken for an echo of the first
   ASSERT_TRUE(wait_until({&later}, [&] { return later.passed(); }));
   process->kill(SIGINT);
@@ -79,7 +79,7 @@ TEST_F(Stop, a_second_ctrl_c_ends_the_running_jobs_too) {
 TEST_F(Stop, after_a_termination_signal_running_jobs_may_end_in_time) {
   const auto process = start();
   process->kill(SIGTERM);
-  ASSERT_TRUE(process->wait_for_output("told to leave: 1 job(s) may go on for"));
+  ASSERT_TRUE(process->wait_for_output("told to leave: 1 job may go on for"));
   gate_.open_gate(1);
   const Ended ended = process->wait();
   EXPECT_EQ(ended.exit_code, 143) << ended;
@@ -122,7 +122,7 @@ TEST_F(Stop, a_run_that_has_done_everything_was_not_interrupted) {
   const auto process = here_.start({"run", "wf.yaml"});
   ASSERT_TRUE(wait_for_line(record_, "b", *process)) << process->err();
   process->kill(SIGINT);
-  ASSERT_TRUE(process->wait_for_output("finishing 1 running job(s)"));
+  ASSERT_TRUE(process->wait_for_output("finishing 1 running job"));
   gate_.open_gate(1);
   const Ended ended = process->wait();
   EXPECT_EQ(ended.exit_code, 0) << ended;
@@ -152,12 +152,12 @@ TEST_F(Stop, a_worker_ends_as_its_signal_says_but_in_an_allocation) {
 TEST_F(Stop, a_second_termination_signal_ends_them_at_once) {
   const auto process = start();
   process->kill(SIGTERM);
-  ASSERT_TRUE(process->wait_for_output("told to leave: 1 job(s) may go on for"));
+  ASSERT_TRUE(process->wait_for_output("told to leave: 1 job may go on for"));
   Timer later(std::chrono::milliseconds(250));  // an earlier one is taken for an echo of the first
   ASSERT_TRUE(wait_until({&later}, [&] { return later.passed(); }));
   process->kill(SIGTERM);
   EXPECT_EQ(process->wait().exit_code, 143);
-  EXPECT_TRUE(process->out().find("stopping 1 running job(s)") != std::string::npos);
+  EXPECT_TRUE(process->out().find("stopping 1 running job") != std::string::npos);
   EXPECT_EQ(state_of("b"), "ready");
 }
 

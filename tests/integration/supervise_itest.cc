@@ -160,7 +160,7 @@ TEST_F(Supervised, a_command_that_was_killed_is_started_again_at_most_three_time
   }
   const Ended ended = process->wait();
   EXPECT_EQ(ended.exit_code, 128 + SIGKILL) << ended;
-  EXPECT_TRUE(ended.says("this allocation is left")) << ended;
+  EXPECT_TRUE(ended.says("this allocation is given up")) << ended;
 }
 
 TEST_F(Supervised, a_command_that_ends_by_itself_gives_its_exit_code) {

@@ -64,7 +64,8 @@ TEST_F(SiteTemplate, with_a_mistake_is_told_with_its_line_and_no_store_is_made) 
   here_.write("config/torc/templates/worker.sbatch", std::string(kMine) + "echo {{walltime}}\n");
   const Ended refused = torc({"init", "wf.yaml"});
   EXPECT_EQ(refused.exit_code, 2) << refused;
-  EXPECT_SAYS(refused, "worker.sbatch, line 5: '{{walltime}}' is no placeholder of batch scripts");
+  EXPECT_SAYS(refused,
+              "worker.sbatch, line 5: '{{walltime}}' is not a placeholder of batch scripts");
   EXPECT_SAYS(refused,
               "there are {{directives}}, {{workflow}}, {{scheduler_name}}, {{store}}, {{torc}}, "
               "{{scheduler}}, {{mpi}}, {{supervise_flags}}, {{worker_log}}, "

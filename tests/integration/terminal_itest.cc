@@ -92,7 +92,7 @@ TEST(Terminal, shows_progress_and_failures_as_they_come) {
   EXPECT_TRUE(terminal.shows("\r\x1b[K["));
   gate.open_gate(1);
   EXPECT_TRUE(wait_until({&process, &terminal}, [&] {
-    return terminal.shows(" 66 %  2/3") && terminal.shows("2 of 3 job(s) completed, 1 failed");
+    return terminal.shows(" 66 %  2/3") && terminal.shows("2 of 3 jobs completed, 1 failed");
   })) << terminal.text();
   (void)process.wait();
 }
@@ -107,7 +107,7 @@ TEST(Terminal, ctrl_c_drains_and_says_how_to_go_on) {
   ASSERT_TRUE(wait_until({&process, &terminal, &record}, [&] { return record.has("b"); }));
   terminal.type(kCtrlC);
   EXPECT_TRUE(wait_until({&process, &terminal}, [&] {
-    return terminal.shows("finishing 1 running job(s); press Ctrl-C again to stop them");
+    return terminal.shows("finishing 1 running job; press Ctrl-C again to stop it");
   })) << terminal.text();
   gate.open_gate(1);
   EXPECT_TRUE(wait_until({&process, &terminal}, [&] {
@@ -191,7 +191,7 @@ TEST(Terminal, new_asks_and_makes_a_file_that_runs_as_it_is) {
   const Workplace here;
   Conversation talk(here);
   talk.answer("Which [1]: ", "9");
-  talk.answer("'9' is none of these", "");
+  talk.answer("'9' is not one of these", "");
   talk.answer("Name [sweep]: ", "-x");
   talk.answer("'-x' cannot be the name", "mine");
   talk.answer("How many jobs [10]: ", "3");
@@ -284,7 +284,7 @@ TEST(Terminal, output_of_exec_is_not_written_over_by_its_progress) {
   Terminal terminal;
   Process process(terminal.on(
       here.torc({"exec", "--progress", "-j1", "-k", "-c", "printf 'out %s' {}", "a", "b"})));
-  EXPECT_TRUE(wait_until({&process, &terminal}, [&] { return terminal.shows("2 of 2 job(s)"); }))
+  EXPECT_TRUE(wait_until({&process, &terminal}, [&] { return terminal.shows("2 of 2 jobs"); }))
       << terminal.text();
   (void)process.wait();
   EXPECT_TRUE(terminal.shows("100 %  2/2")) << terminal.text();
@@ -328,14 +328,14 @@ jobs:
   ASSERT_TRUE(shows("multiply by (1.5), [q]uit?")) << terminal.text();
   terminal.type('x');
   terminal.type('\n');
-  ASSERT_TRUE(shows("that is none of these")) << terminal.text();
+  ASSERT_TRUE(shows("please answer with one of these")) << terminal.text();
   terminal.type('4');
   terminal.type('\n');
   ASSERT_TRUE(shows("multiply by (4), [q]uit?")) << terminal.text();
   terminal.type('\n');
-  ASSERT_TRUE(shows("not known, 1 job(s): [t]ry again as they are")) << terminal.text();
+  ASSERT_TRUE(shows("not known, 1 job: [t]ry again as they are")) << terminal.text();
   terminal.type('\n');
-  ASSERT_TRUE(shows("1 job(s) run again, 1 are left as they are")) << terminal.text();
+  ASSERT_TRUE(shows("1 job runs again, 1 left as before")) << terminal.text();
   EXPECT_EQ(recover.wait().exit_code, 1);
   const auto jobs = here.jobs("wf.torc");
   EXPECT_EQ(jobs.at("hungry").at("state"), "ready");
@@ -370,12 +370,12 @@ TEST(Terminal, asks_before_it_redoes_what_completed) {
     Terminal terminal;
     Process redo(terminal.on(here.torc({"redo", "a"})));
     EXPECT_TRUE(wait_until({&redo, &terminal}, [&] {
-      return terminal.shows("run 1 completed job(s) again? [y/N] ");
+      return terminal.shows("run 1 completed job again? [y/N] ");
     })) << terminal.text();
     terminal.type(answer);
     terminal.type('\n');
     EXPECT_TRUE(wait_until({&redo, &terminal}, [&] {
-      return terminal.shows(answer == 'n' ? "nothing was run" : "1 of 1 job(s) completed");
+      return terminal.shows(answer == 'n' ? "nothing was run" : "1 of 1 job completed");
     })) << terminal.text();
     EXPECT_EQ(redo.wait().exit_code, answer == 'n' ? 1 : 0);
     EXPECT_EQ(lines_of(read_text(here.path() / "ran")).size(), answer == 'n' ? 1U : 2U);

@@ -34,9 +34,9 @@ TEST(Usage, wrong_flags_and_values_are_told_with_the_command_that_helps) {
   expect_usage(here, {"run", "wf.yaml", "--num-cpus", "two"}, {"--num-cpus"});
   expect_usage(here, {"run", "wf.yaml", "--memory", "lots"}, {"--memory", "lots"});
   expect_usage(here, {"run", "wf.yaml", "--time-limit", "soon"}, {"--time-limit", "soon"});
-  expect_usage(here, {"run", "wf.yaml", "--max-parallel-jobs", "0"}, {"whole number above 0"});
-  expect_usage(here, {"jobs", "--limit", "-1"}, {"--limit", "whole number above 0"});
-  expect_usage(here, {"jobs", "--limit", "0"}, {"--limit", "whole number above 0"});
+  expect_usage(here, {"run", "wf.yaml", "--max-parallel-jobs", "0"}, {"positive whole number"});
+  expect_usage(here, {"jobs", "--limit", "-1"}, {"--limit", "positive whole number"});
+  expect_usage(here, {"jobs", "--limit", "0"}, {"--limit", "positive whole number"});
   expect_usage(here, {"completion", "tcsh"}, {"tcsh", "bash"});
   EXPECT_EQ(contents(here.path()).size(), 1U);
 }

@@ -49,7 +49,7 @@ TEST_P(Wait, returns_0_when_all_have_completed) {
   gate.open_gate(1);
   const Ended ended = waiting->wait();
   EXPECT_EQ(ended.exit_code, 0) << ended;
-  EXPECT_TRUE(ended.says("wf: 2 of 2 job(s) completed")) << ended;
+  EXPECT_TRUE(ended.says("wf: 2 of 2 jobs completed")) << ended;
   EXPECT_EQ(worker->wait().exit_code, 0);
   EXPECT_EQ(here.run({"wait", "-q"}).out, "");
 }
@@ -63,7 +63,7 @@ TEST_P(Wait, returns_1_and_names_what_failed) {
   const Ended ended = waiting->wait();
   EXPECT_EQ(ended.exit_code, 1) << ended;
   EXPECT_TRUE(ended.says("1 failed")) << ended;
-  EXPECT_TRUE(ended.says("were never reached")) << ended;
+  EXPECT_TRUE(ended.says("never reached")) << ended;
   EXPECT_TRUE(ended.says("exit code 3")) << ended;
   (void)worker->wait();
   const Ended quiet = here.run({"wait", "-q"});
@@ -96,11 +96,11 @@ jobs:
   ASSERT_TRUE(wait_for_line(record, "gated", *worker)) << worker->err();
   const Ended good = here.run({"wait", "a"});
   EXPECT_EQ(good.exit_code, 0) << good;
-  EXPECT_TRUE(good.says("1 of 1 job(s) that were asked for completed")) << good;
+  EXPECT_TRUE(good.says("1 of 1 job that was asked for completed")) << good;
   EXPECT_FALSE(good.says("failed")) << good;
   const Ended bad = here.run({"wait", "more.torc", "[ab]"});
   EXPECT_EQ(bad.exit_code, 1) << bad;
-  EXPECT_TRUE(bad.says("1 of 2 job(s) that were asked for completed, 1 failed")) << bad;
+  EXPECT_TRUE(bad.says("1 of 2 jobs that were asked for completed, 1 failed")) << bad;
   EXPECT_TRUE(bad.says("failed: b: exit code 3")) << bad;
   const Ended late = here.run({"wait", "gated", "--timeout", "0"});
   EXPECT_EQ(late.exit_code, 3) << late;

@@ -347,7 +347,7 @@ TEST_F(Signals, the_watchdog_passes_on_what_is_sent_to_it) {
   EXPECT_NE(process->out().find("running 1, waiting here 0"), std::string::npos) << process->out();
   EXPECT_NE(process->out().find("its lease, not renewed"), std::string::npos) << process->out();
   process->kill(SIGINT);
-  EXPECT_TRUE(process->wait_for_output("finishing 1 running job(s)")) << process->out();
+  EXPECT_TRUE(process->wait_for_output("finishing 1 running job")) << process->out();
   gate_.open_gate(1);
   EXPECT_EQ(process->wait().exit_code, 0);
 }
@@ -422,7 +422,7 @@ TEST_P(Away, its_jobs_go_on_when_nobody_has_taken_them_over) {
   Timer lease(std::chrono::seconds(11));
   ASSERT_TRUE(wait_until({&lease}, [&] { return lease.passed(); }));
   go_on(*process);
-  ASSERT_TRUE(process->wait_for_output("its lease stands: 1 running job(s) go on"))
+  ASSERT_TRUE(process->wait_for_output("its lease is still good: 1 running job goes on"))
       << process->out() << process->err();
   never_.open_gate(2);
   const Ended ended = process->wait();

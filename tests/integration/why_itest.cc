@@ -78,7 +78,7 @@ jobs:
   - {name: b, command: "true", depends_on: ["a_{i}"]}
 )");
   EXPECT_EQ(kinds("b"), "dependency,dependency,dependency,dependency,dependency,dependency");
-  EXPECT_EQ(text(5), "And it waits for 3 more job(s): 3 ready.");
+  EXPECT_EQ(text(5), "And it waits for 3 more jobs: 3 ready.");
   EXPECT_FALSE(has(remedy(5), "--failed")) << remedy(5);
   do_it({"run", "wf.torc"}, 1);
   EXPECT_EQ(kinds("b"), "upstream") << answer;
@@ -266,7 +266,7 @@ TEST_F(WhyWorkers, a_job_that_waits_for_room_and_one_that_runs_say_where) {
 )");
   start_worker({"--num-cpus", "2"});
   EXPECT_EQ(kinds("next"), "queue") << answer;
-  EXPECT_TRUE(has(text(), "1 of 1 worker(s) can take it; they have 1 job(s) now")) << text();
+  EXPECT_TRUE(has(text(), "1 of 1 worker can take it; it has 1 job now")) << text();
   EXPECT_TRUE(has(remedy(), "torc set wf.torc next priority=1")) << remedy();
   EXPECT_EQ(kinds("busy"), "running") << answer;
   EXPECT_TRUE(has(text(), "attempt 1, with worker")) << text();

@@ -78,7 +78,7 @@ TEST_P(WorkersIdle, leave_alone_where_others_may_have_the_rest_of_the_node) {
   ASSERT_TRUE(wait_for_line(record_, "a", *busy)) << busy->out() << busy->err();
   const Ended ended = start("77", {"--node-is-shared"})->wait();
   EXPECT_EQ(ended.exit_code, 0) << ended;
-  EXPECT_TRUE(ended.says("nothing was for this worker for")) << ended;
+  EXPECT_TRUE(ended.says("there was nothing for this worker to do for")) << ended;
   gate_.open_gate(1);
   EXPECT_EQ(busy->wait().exit_code, 0);
 }

@@ -306,7 +306,7 @@ TEST(Workers, a_worker_whose_store_is_moved_away_leaves_with_the_advice_for_that
   const Ended ended = here.run({"worker", "wf.torc"});
   EXPECT_EQ(ended.exit_code, 4) << ended;
   EXPECT_TRUE(ended.says("is not there any more: it was deleted or moved")) << ended;
-  EXPECT_TRUE(ended.says("go on with it by its new place: torc worker PLACE")) << ended;
+  EXPECT_TRUE(ended.says("go on with it at its new place: torc worker PLACE")) << ended;
   EXPECT_FALSE(ended.out.find("is not there any more") != std::string::npos)
       << "told twice: " << ended;
   EXPECT_FALSE(ended.says("torc init")) << ended;

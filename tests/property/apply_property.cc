@@ -404,7 +404,7 @@ class Life {
   JobState state(const std::string& name) {
     RecipeBook book;
     const auto id = find_job(book, store_.tx, name);
-    if (!id || !*id) RC_FAIL("no job is called " + name);
+    if (!id || !*id) RC_FAIL("no job is named " + name);
     return store_.state(raw(**id));
   }
 

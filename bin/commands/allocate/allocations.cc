@@ -37,7 +37,7 @@ Result<Exit> run_list(const App& app, const ListOptions& options) {
     if (unanswered.ok()) {
       if (!options.json) print_unanswered(app, *unanswered);
     } else if (!options.json) {
-      say(app.err, "torc: warning: what the queue says now was not noted: {}\n",
+      say(app.err, "torc: warning: what the queue says now could not be recorded: {}\n",
           unanswered.error().what);
     }
   }
@@ -118,7 +118,7 @@ Result<std::vector<std::uint32_t>> numbers_in(const std::vector<std::string>& wo
     } else if (store.empty()) {
       store = word;
     } else {
-      return invalid(fmt::format("'{}' is no number of an allocation", printable(word)),
+      return invalid(fmt::format("'{}' is not the number of an allocation", printable(word)),
                      "torc allocations lists them");
     }
   }
@@ -129,8 +129,8 @@ Result<Exit> run_cancel(const App& app, const CancelOptions& options) {
   std::string named;
   TORC_ASSIGN(std::vector<std::uint32_t> numbers, numbers_in(options.words, named));
   if (numbers.empty() != options.all) {
-    return invalid("nothing says which allocations are meant",
-                   "name their numbers, as torc allocations lists them, or --all");
+    return invalid("no allocation was named",
+                   "give the numbers that `torc allocations` lists, or --all");
   }
   TORC_ASSIGN(auto store, open_store(app, named));
   TORC_ASSIGN(const auto launcher, find_launcher(app, *store));
@@ -160,7 +160,7 @@ Result<Exit> run_cancel(const App& app, const CancelOptions& options) {
   }
   if (!is_done) {
     return Error{ErrorKind::io, "the batch system did not cancel them all",
-                 "the next pass tries again; its own command (scancel, qdel) does it by hand"};
+                 "the next pass tries again; to do it yourself use scancel, qdel or the like"};
   }
   return Exit::ok;
 }
@@ -193,7 +193,7 @@ Result<Exit> run_stop(const App& app, const StopOptions& options) {
     return Exit::ok;
   }
   print_list(app, list);
-  say(app.out, "no further allocations are asked for as jobs need them, until torc submit{}\n",
+  say(app.out, "no further allocations are requested until you run `torc submit`{}\n",
       list.rows.empty() ? ""
                         : "; those that are there go on (torc allocations cancel --all ends them)");
   return Exit::ok;
@@ -216,8 +216,8 @@ Result<Exit> run_readmit(const App& app, const ReadmitOptions& options) {
   if (options.json) {
     say(app.out, "{}\n", report::json_text(report::to_json(list, app.clock.wall_now())));
   } else {
-    say(app.out, "{}further allocations may have {}\n",
-        was_left ? "" : "it was not among those that are left out: ", printable(where.name));
+    say(app.out, "{}further allocations may use {}\n",
+        was_left ? "" : "it was not excluded: ", printable(where.name));
   }
   return Exit::ok;
 }
@@ -226,9 +226,9 @@ Result<Exit> run_readmit(const App& app, const ReadmitOptions& options) {
 
 void add_allocations(Command& c) {
   auto& o = c.options<ListOptions>();
-  c.about("The allocations that the workflow has asked for, and what the queue says of them");
+  c.about("List the allocations of a workflow, and what the queue says about them");
   c.argument("STORE", o.store, "store");
-  c.flag("--all", o.all, "those that have ended, too");
+  c.flag("--all", o.all, "also those that have ended");
   c.flag("--json", o.json, "machine-readable output");
   c.shows_tables();
   c.run([&o](const App& app) { return run_list(app, o); });
@@ -238,7 +238,8 @@ void add_allocations(Command& c) {
   tick.about("One pass: note what the queue says, submit what is needed, cancel what is not");
   tick.argument("STORE", t.store, "store");
   tick.flag("--begun", t.begun, "whoever starts it has noted that it begins; workers do");
-  tick.flag("--if-nobody-works", t.if_nobody_works, "also where it is not due, if no worker lives");
+  tick.flag("--if-nobody-works", t.if_nobody_works,
+            "even if it is not due, when no worker is alive");
   tick.flag("--json", t.json, "machine-readable output");
   tick.shows_tables();
   tick.run([&t](const App& app) { return run_tick(app, t); });
@@ -246,18 +247,18 @@ void add_allocations(Command& c) {
   Command& cancel = c.add("cancel");
   auto& x = cancel.options<CancelOptions>();
   cancel.about(
-      "Cancel allocations; what they run waits for others, which are asked for unless stopped");
+      "Cancel allocations; their jobs wait for new ones, which are requested unless stopped");
   cancel.argument("NUMBER", x.words, "their numbers, as torc allocations lists them")
       .value("[STORE] NUMBER…")
       .words(0, 1000);
-  cancel.flag("--all", x.all, "all that live");
+  cancel.flag("--all", x.all, "all that are wanted, queued or running");
   cancel.flag("--json", x.json, "machine-readable output");
   cancel.shows_tables();
   cancel.run([&x](const App& app) { return run_cancel(app, x); });
 
   Command& stop = c.add("stop");
   auto& s = stop.options<StopOptions>();
-  stop.about("Ask for no further allocations as jobs need them, until torc submit");
+  stop.about("Request no further allocations until torc submit");
   stop.argument("STORE", s.store, "store");
   stop.flag("--json", s.json, "machine-readable output");
   stop.shows_tables();
@@ -265,7 +266,7 @@ void add_allocations(Command& c) {
 
   Command& readmit = c.add("readmit");
   auto& r = readmit.options<ReadmitOptions>();
-  readmit.about("Let further allocations have a node again that a worker has left");
+  readmit.about("Let further allocations use a node again on which a worker could run no jobs");
   readmit.argument("NODE", r.words, "the node, as the batch system calls it")
       .value("[STORE] NODE")
       .required()

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/allocations.h"
@@ -90,8 +91,8 @@ Result<void> expect_shared(const App& app, const store::Store& store) {
                fmt::format("{} is a store for one host (engine lmdb): workers of allocations on "
                            "other nodes cannot open it",
                            shown),
-               fmt::format("torc backup {} NEW --engine journal makes one for many of it, on a "
-                           "filesystem that all nodes share; torc run works here",
+               fmt::format("`torc backup {} NEW --engine journal`, with NEW on a filesystem that "
+                           "all nodes share, makes a copy for many hosts; `torc run` works here",
                            shown)};
 }
 
@@ -123,19 +124,18 @@ void settle_allocations(const App& app, store::Store& store, Telling telling) {
 
 void print_unanswered(const App& app, const std::string& unanswered) {
   if (!unanswered.empty())
-    say(app.err, "torc: warning: the batch system told nothing of its queue: {}\n", unanswered);
+    say(app.err, "torc: warning: the batch system did not say what is in its queue: {}\n",
+        unanswered);
 }
 
 void print_pass(const App& app, const allocate::PassReport& report) {
   print_unanswered(app, report.unanswered);
   for (const std::string& line : report.said) say(app.err, "torc: warning: {}\n", line);
   if (report.submitted > 0) {
-    say(app.out, "submitted {} allocation{}\n", show_count(report.submitted),
-        report.submitted == 1 ? "" : "s");
+    say(app.out, "submitted {}\n", plural(report.submitted, "allocation"));
   }
   if (report.canceled > 0) {
-    say(app.out, "canceled {} allocation{} that nothing needs\n", show_count(report.canceled),
-        report.canceled == 1 ? "" : "s");
+    say(app.out, "canceled {} that nothing needs\n", plural(report.canceled, "allocation"));
   }
 }
 

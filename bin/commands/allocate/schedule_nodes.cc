@@ -34,10 +34,9 @@ constexpr std::uint64_t kMostAtOnce = 10'000;
 Result<std::uint32_t> find_scheduler(const claim::Reader& reader, const std::string& name) {
   TORC_ASSIGN(const auto all, claim::read_schedulers(reader));
   if (all.empty()) {
-    return invalid(
-        "the workflow has no slurm_schedulers",
-        "name one in its file, or have it written by `torc plan --write --account NAME`, "
-        "and make the store anew");
+    return invalid("the workflow has no slurm_schedulers",
+                   "add one to its file, by hand or with `torc plan --write --account NAME`, and "
+                   "make the store anew");
   }
   if (name.empty() && all.size() == 1) return std::uint32_t{1};
   std::vector<std::string> names;
@@ -105,7 +104,7 @@ void add_schedule_nodes(Command& c) {
       .between(std::uint64_t{1}, kMostAtOnce)
       .shows_default();
   c.option("--max-parallel-jobs", o.max_parallel_jobs,
-           "each worker runs at most N jobs at a time and ignores what they need")
+           "each worker runs at most N jobs at a time, whatever they need")
       .value("N")
       .between(std::uint64_t{1}, std::uint64_t{1'000'000});
   c.flag("--json", o.json, "machine-readable output");

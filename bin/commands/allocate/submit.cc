@@ -12,6 +12,7 @@
 #include "bin/commands/workdir.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/allocations.h"
@@ -50,7 +51,7 @@ Error not_shared(const App& app, const Path& store) {
 
 Error has_its_own_place(const App& app, const Path& store) {
   const std::string shown = workflow::shown_path(app, store);
-  return invalid(fmt::format("--workdir is for a store that is made, and {} is there", shown),
+  return invalid(fmt::format("--workdir is for a new store, and {} exists already", shown),
                  fmt::format("`torc set {} --workdir DIR` says where its jobs run", shown));
 }
 
@@ -78,7 +79,7 @@ Result<std::unique_ptr<store::Store>> store_of_file(const App& app, const Submit
     if (!options.workdir.empty()) return has_its_own_place(app, directory);
     if (!options.json) {
       say(app.err,
-          "torc: note: {} is there; its workflow goes on as it was stored (torc reinit takes over "
+          "torc: note: {} exists; its workflow goes on as it was stored (`torc apply` takes over "
           "what has changed in the file)\n",
           workflow::shown_path(app, directory));
     }
@@ -94,8 +95,8 @@ Result<std::unique_ptr<store::Store>> store_of_file(const App& app, const Submit
   TORC_ASSIGN(auto made, workflow::make_store(app, loaded, directory, engine,
                                               workflow::Existing::refuse, wishes));
   if (!options.json) {
-    say(app.out, "made {}: workflow '{}', {} job(s)\n", workflow::shown_path(app, directory),
-        printable(loaded.workflow->name), show_count(loaded.expansion->jobs));
+    say(app.out, "made {}: workflow '{}', {}\n", workflow::shown_path(app, directory),
+        printable(loaded.workflow->name), plural(loaded.expansion->jobs, "job"));
   }
   return open_store(app, directory.string());
 }
@@ -144,7 +145,8 @@ void say_what_is_next(const App& app, const store::Store& store, const allocate:
                       const report::AllocationList& list) {
   if (list.rows.empty() && pass.refused > 0) return;  // which was said
   if (list.rows.empty()) {
-    say(app.out, "no allocation is needed: nothing waits that a scheduler's workers could run\n");
+    say(app.out,
+        "no allocation is needed: no waiting job could run on the workers of a scheduler\n");
     return;
   }
   const bool is_there = std::ranges::any_of(list.rows, [](const report::AllocationRow& row) {
@@ -153,8 +155,8 @@ void say_what_is_next(const App& app, const store::Store& store, const allocate:
   const std::string shown = shell_word(workflow::shown_path(app, store.directory()));
   if (!is_there) {
     say(app.out,
-        "nothing is at the batch system, and no worker will try again: do so with\n"
-        "  torc submit {}   # --crontab prints a line that does\n",
+        "no allocation is at the batch system, and no worker will try again; try again with\n  "
+        "torc submit {}   # --crontab prints a line that does so\n",
         shown);
     return;
   }
@@ -194,7 +196,7 @@ void add_submit(Command& c) {
       .shows_default();
   add_workdir(c, o.workdir, "where jobs of that store run (default: here)");
   c.flag("--crontab", o.crontab,
-         "print a line for crontab or scrontab, which sees to allocations when no worker does");
+         "print a line for crontab or scrontab that looks after allocations when no worker does");
   c.flag("--json", o.json, "machine-readable output");
   c.shows_tables();
   c.run([&o](const App& app) { return run(app, o); });

@@ -211,8 +211,7 @@ Result<void> print_output(const App& app, const std::vector<ActionRow>& rows) {
     if (rows.size() > 1) say(app.out, "==> worker {} <==\n", claim::raw(r.run.worker));
     if (claim::raw(r.of) == 0) TORC_TRY(print_earlier(app, r));
     TORC_ASSIGN(const bool there, print_file(app, r.root, r.file));
-    if (!there)
-      say(app.err, "torc: there is no output of action {} in {}\n", r.number, r.file.string());
+    if (!there) say(app.err, "torc: action {} has no output in {}\n", r.number, r.file.string());
   }
   return {};
 }

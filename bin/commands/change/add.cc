@@ -35,8 +35,8 @@ void say_left_behind(const App& app, const store::Store& store, const workflow::
   const auto left = workflow::left_behind(*loaded.workflow, added.names);
   if (!left) return;
   say(app.err,
-      "torc: note: {} does not wait for {}, though its '{}' finds that: to make it wait, and run "
-      "again, write the jobs into the workflow file and say `torc run FILE`\n",
+      "torc: note: {} does not wait for {}, although its '{}' matches it: to make it wait and run "
+      "again, write the jobs into the workflow file and run `torc run FILE`\n",
       printable(left->entry), printable(left->found), printable(left->expression));
 }
 

@@ -33,7 +33,7 @@ Result<spec::RerunTriggers> triggers_in(const std::string& text) {
     if (!trigger) {
       return Error{ErrorKind::invalid,
                    fmt::format("--rerun-triggers cannot be '{}'", printable(text)),
-                   fmt::format("say which of these count, with commas: {}",
+                   fmt::format("name some of these, with commas between them: {}",
                                fmt::join(spec::RerunTriggers::kNames, ","))};
     }
     triggers.add(*trigger);
@@ -61,25 +61,25 @@ Result<Exit> run(const App& app, const ApplyOptions& options) {
 
 void add_apply(Command& c) {
   auto& o = c.options<ApplyOptions>();
-  c.about("Make a store what its workflow file says now, also while workers run");
+  c.about("Bring a store up to date with its workflow file, also while workers run");
   c.argument("FILE", o.file, "workflow file").required();
   c.option("--store", o.store, "the store (default: the one that `torc run FILE` would use)")
       .value("DIR");
   c.flag("--dry-run", o.dry_run, "say what differs and what would run again, and change nothing");
   c.flag("--checksum", o.terms.checksum,
-         "contents decide, not times, where workers hashed them (`torc init --checksum`)");
+         "compare contents, not times, where workers hashed the files (`torc init --checksum`)");
   c.option(
        "--rerun-triggers", o.triggers,
        "which changes count: some of command,inputs,params,upstream (default: `rerun_triggers` of "
        "the file, or all)")
       .value("LIST");
-  c.option("--accept", o.accepted, "a job whose result stays, whatever changed; may be repeated")
+  c.option("--accept", o.accepted, "keep the result of this job, whatever changed; may be repeated")
       .value("JOB")
       .one_at_a_time();
   c.flag("--only-failed", o.terms.spares_completed, "accept the results of all that completed");
   c.flag("--touch", o.terms.spares_all, "accept all results");
   c.flag("--restart-running", o.terms.restarts_running,
-         "also end jobs at work whose result will not count, and run them again at once");
+         "also end running jobs whose result will not count, and run them again at once");
   c.flag("--json", o.json, "machine-readable output");
   c.footer(
       R"(

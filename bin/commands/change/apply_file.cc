@@ -14,6 +14,7 @@
 #include "bin/commands/spec_report.h"
 #include "bin/locate.h"
 #include "bin/trust.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/claim/transactions/undo.h"
@@ -35,10 +36,6 @@ using workflow::Edit;
 constexpr std::size_t kShownEdits = 16;
 constexpr std::size_t kShownJobs = 8;
 constexpr std::size_t kListedJobs = 1000;
-
-std::string plural(std::uint64_t n, std::string_view one) {
-  return fmt::format("{} {}{}", show_count(n), one, n == 1 ? "" : "s");
-}
 
 // "10 jobs align_{i} (align_21 to align_30)", "job merge"
 std::string jobs_of(const Edit& edit) {
@@ -184,13 +181,13 @@ Result<Applied> apply_file(const App& app, store::Store& store, const workflow::
   }
   const workflow::RenewedScripts& scripts = *renewed;
   for (const std::string& written : scripts.written) {
-    say(app.err, "torc: note: {} was written anew, by what the file says now\n",
+    say(app.err, "torc: note: {} was rewritten to match the file\n",
         printable((store.directory() / written).string()));
   }
   for (const std::string& left : scripts.left) {
     say(app.err,
-        "torc: warning: {} was left as it is: it was edited, or is of a template of its own; what "
-        "the file says now is not in it\n",
+        "torc: warning: {} was left as it is: it was edited, or was made from another template; "
+        "what the file says now is not in it\n",
         printable((store.directory() / left).string()));
   }
   if (kept && *kept == loaded.kept_text()) return applied;
@@ -223,7 +220,7 @@ void print_applied(const App& app, const Applied& applied, bool dry_run, bool un
         again > static_cast<std::uint64_t>(shown) ? ", …" : "");
   }
   if (applied.done.taken_back > 0) {
-    say(app.out, "{} {} again: the file says what {} made by\n",
+    say(app.out, "{} {} again: the file is as it was when {} made\n",
         plural(applied.done.taken_back, "earlier result"),
         dry_run                        ? "would count"
         : applied.done.taken_back == 1 ? "counts"
@@ -242,13 +239,13 @@ void print_applied(const App& app, const Applied& applied, bool dry_run, bool un
   }
   if (applied.running > 0) {
     const bool one = applied.running == 1;
-    say(app.out, "{} at work {} by the file as it was; ", plural(applied.running, "job"),
+    say(app.out, "{} at work {} as the file described them; ", plural(applied.running, "job"),
         one ? "goes on" : "go on");
     if (until_the_end)
-      say(app.out, "when {} ended, {} again by the new one\n", one ? "it has" : "they have",
+      say(app.out, "when {} ended, {} again as it does now\n", one ? "it has" : "they have",
           one ? "it runs" : "they run");
     else
-      say(app.out, "say it again when {} ended, and {} again by the new one\n",
+      say(app.out, "apply it again when {} ended, and {} again as it does now\n",
           one ? "it has" : "they have", one ? "it runs" : "they run");
   }
 }

@@ -21,9 +21,9 @@ Result<Exit> run_cancel(const App& app, const ChangeOptions& options) {
 }  // namespace
 
 void add_cancel(Command& c) {
-  auto& o =
-      add_change(c, "Cancel jobs; what runs is ended by its worker, undecided failures stand");
-  add_all(c, o.jobs, "all jobs that are not over");
+  auto& o = add_change(
+      c, "Cancel jobs; running ones are ended by their workers, undecided failures become final");
+  add_all(c, o.jobs, "all jobs that have not ended");
   add_state(c, o.jobs, claim::states_with(claim::trait::kCancelable));
   c.run([&o](const App& app) { return run_cancel(app, o); });
 }

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
@@ -108,21 +109,24 @@ void print_change(const App& app, const ChangeReport& report, std::string_view d
   if (total == 0) {
     say(app.out, "nothing to change\n");
   } else {
-    say(app.out, "{} {} job(s){}\n", done, show_count(total), show_before(change, dry_run));
+    say(app.out, "{} {}{}\n", done, plural(total, "job"), show_before(change, dry_run));
     say(app.out, "  {}\n", show_first(report.names, total));
   }
   for (std::size_t i = 0; i < report.followers.size(); ++i) {
     const Change::Group& g = change.followers[i];
-    say(app.out, "because of that {} job(s) {} {}, not {}: {}\n", show_count(g.jobs),
-        dry_run ? "would be" : "are now", claim::to_string(g.after), claim::to_string(g.before),
+    say(app.out, "because of that {} {} {}, not {}: {}\n", plural(g.jobs, "job"),
+        dry_run       ? "would be"
+        : g.jobs == 1 ? "is now"
+                      : "are now",
+        claim::to_string(g.after), claim::to_string(g.before),
         show_first(report.followers[i], g.jobs));
   }
   const std::string left = report::show_counts(change.left);
   if (!left.empty()) say(app.out, "left alone: {}\n", left);
   if (change.removed > 0) {
     say(app.out,
-        "  {} of these {} out of the workflow: its file has {} no more, or `torc rm` took {} out "
-        "(--undo brings back)\n",
+        "  {} of these {} out of the workflow: its file no longer has {}, or `torc rm` took {} out "
+        "(`torc rm --undo` brings back)\n",
         show_count(change.removed), change.removed == 1 ? "is" : "are",
         change.removed == 1 ? "it" : "them", change.removed == 1 ? "it" : "them");
   }

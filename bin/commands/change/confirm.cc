@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 
 namespace torc::cli {
@@ -13,7 +14,7 @@ bool can_ask(const App& app) {
 }
 
 bool confirms_redoing(const App& app, std::uint64_t jobs) {
-  say(app.out, "run {} completed job(s) again? [y/N] ", show_count(jobs));
+  say(app.out, "run {} again? [y/N] ", plural(jobs, "completed job"));
   std::fflush(app.out);
   char line[16] = {};
   const bool answered = std::fgets(line, sizeof line, stdin) != nullptr;

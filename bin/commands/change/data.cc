@@ -43,7 +43,7 @@ using nlohmann::ordered_json;
 constexpr std::size_t kShownValue = 60;
 
 Error bad_words(std::string_view usage) {
-  return Error{ErrorKind::invalid, "that is not how it is used",
+  return Error{ErrorKind::invalid, "these are not the arguments of torc data",
                fmt::format("torc data {}", usage)};
 }
 

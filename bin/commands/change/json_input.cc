@@ -71,7 +71,7 @@ Error mistake(std::string_view text, std::string_view from, std::size_t at,
   std::string_view shown = text.substr(line_begin + shown_from);
   shown = shown.substr(0, std::min(shown.find('\n'), kShownLine));
   return Error{ErrorKind::invalid,
-               fmt::format("{} is no JSON, line {}, column {}: {}\n    {}\n    {:>{}}",
+               fmt::format("{} is not valid JSON, line {}, column {}: {}\n    {}\n    {:>{}}",
                            printable(from), line, column + 1, printable(reason), printable(shown),
                            '^', column - shown_from + 1),
                "a text needs quotes: '\"text\"', or --text"};
@@ -102,8 +102,8 @@ Result<std::string> json_string(std::string_view text, std::string_view from) {
   std::string out =
       nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::ignore);
   if (nlohmann::json::parse(out, nullptr, false) != nlohmann::json(text)) {
-    return Error{ErrorKind::invalid, fmt::format("{} is no text in UTF-8", printable(from)),
-                 "keep other bytes in a file, and its path here"};
+    return Error{ErrorKind::invalid, fmt::format("{} is not text in UTF-8", printable(from)),
+                 "keep other data in a file, and store its path here"};
   }
   return out;
 }

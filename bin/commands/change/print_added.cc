@@ -7,6 +7,7 @@
 #include "bin/commands/change/change_report.h"
 #include "bin/commands/spec_report.h"
 #include "lib/base/json_value.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/report/job_view.h"
 #include "lib/workflow/plan/workflow_plan.h"
@@ -35,13 +36,13 @@ Exit print_added(const App& app, store::Store& store, const workflow::AdditionTe
   print_diagnostics(app, shown, "nothing was added");
   if (!added.good) return Exit::usage;
   if (added.jobs > 0) {
-    say(app.out, "{} {} job(s): {}\n", dry_run ? "would add" : "added", show_count(added.jobs),
+    say(app.out, "{} {}: {}\n", dry_run ? "would add" : "added", plural(added.jobs, "job"),
         show_first(added.names, added.jobs));
   } else {
     say(app.out, "nothing to add\n");
   }
   if (added.there > 0) {
-    say(app.out, "there already: {} job(s): {}\n", show_count(added.there),
+    say(app.out, "there already: {}: {}\n", plural(added.there, "job"),
         show_first(added.there_names, added.there));
   }
   if (added.jobs > 0 && !dry_run) say_presence(app, store);

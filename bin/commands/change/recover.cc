@@ -17,6 +17,7 @@
 #include "bin/locate.h"
 #include "bin/tables.h"
 #include "lib/base/json_value.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/table.h"
 #include "lib/report/job_view.h"
@@ -50,9 +51,9 @@ std::string_view title_of(Trouble trouble) {
     case Trouble::runtime:
       return "too little time";
     case Trouble::transient:
-      return "nothing of theirs";
+      return "a node or the network";
     case Trouble::mend:
-      return "something to mend";
+      return "something to fix";
     case Trouble::unknown:
       break;
   }
@@ -72,7 +73,8 @@ std::string why_of(const FailedGroup& group) {
   std::string why =
       group.cause ? std::string(report::row_of(*group.cause).title) : printable(group.how);
   if (group.recoveries > 0)
-    why += fmt::format(", recovered {} of {} time(s)", group.recoveries, group.most_recoveries);
+    why += fmt::format(", recovered {} of {}", group.recoveries,
+                       plural(group.most_recoveries, "time"));
   return why;
 }
 
@@ -111,14 +113,14 @@ void print_table(const App& app, const Plan& plan) {
     say(app.out,
         "on_failure: recover has left these: it runs again what ran out of memory or time, or "
         "failed "
-        "for a node or a\nnetwork, each job at most {} time(s)\n",
-        recovers.most_recoveries);
+        "for a node or a\nnetwork, each job at most {}\n",
+        plural(recovers.most_recoveries, "time"));
   if (plan.failed.not_read > 0)
-    say(app.out, "of {} of these jobs the output was not read: there are too many\n",
+    say(app.out, "the output of {} of these jobs was not read: there are too many\n",
         show_count(plan.failed.not_read));
   if (plan.failed.unreadable > 0)
     say(app.out,
-        "of {} of these jobs some output cannot be read: `torc logs --diagnose` says of which\n",
+        "some output of {} of these jobs cannot be read: `torc logs --diagnose` says which\n",
         show_count(plan.failed.unreadable));
 }
 
@@ -179,11 +181,11 @@ Chosen ask(const App& app, Plan& plan, Trouble trouble, report::RecoveryTerms te
   for (;;) {
     for (const std::size_t i : of)
       say(app.out, "  {}: {}\n", names_of(plan.failed.groups[i]), report::say(plan.proposals[i]));
-    const auto answer = answer_to(
-        app, fmt::format("{}, {} job(s): {}, {}[q]uit? ", title_of(trouble), show_count(jobs),
-                         open ? "[t]ry again as they are, [s]kip (usual)"
-                              : "[r]etry as proposed (usual), [s]kip",
-                         grows ? fmt::format("a number to multiply by ({}), ", by) : ""));
+    const auto answer =
+        answer_to(app, fmt::format("{}, {}: {}, {}[q]uit? ", title_of(trouble), plural(jobs, "job"),
+                                   open ? "[t]ry again as they are, [s]kip (usual)"
+                                        : "[r]etry as proposed (usual), [s]kip",
+                                   grows ? fmt::format("a number to multiply by ({}), ", by) : ""));
     if (!answer || *answer == "q") return Chosen::stop;
     const bool usual = answer->empty();
     if (*answer == "s" || (usual && open)) {
@@ -198,7 +200,7 @@ Chosen ask(const App& app, Plan& plan, Trouble trouble, report::RecoveryTerms te
     if (!open && (usual || *answer == "r")) return Chosen::go_on;
     const auto number = grows ? parse_multiplier(*answer) : Result<double>(1.0);
     if (!grows || !number.ok()) {
-      say(app.out, "that is none of these\n");
+      say(app.out, "please answer with one of these\n");
       continue;
     }
     by = *number;
@@ -212,7 +214,7 @@ void say_next(const App& app, store::Store& store) {
   const std::string nobody =
       report::say_nobody(app, *around, workflow::shown_path(app, store.directory()));
   if (nobody.empty()) {
-    say(app.out, "workers are there, and take them as they can\n");
+    say(app.out, "workers are running, and take them when they can\n");
   } else {
     say(app.out, "{}", nobody);
   }
@@ -246,8 +248,8 @@ Result<Exit> carry_out(const App& app, store::Store& store, const Plan& plan,
   } else if (options.dry_run) {
     say(app.out, "nothing was changed (--dry-run)\n");
   } else {
-    say(app.out, "{} job(s) run again{}\n", show_count(retried),
-        left == 0 ? "" : fmt::format(", {} are left as they are", show_count(left)));
+    say(app.out, "{} {} again{}\n", plural(retried, "job"), retried == 1 ? "runs" : "run",
+        left == 0 ? "" : fmt::format(", {} left as before", show_count(left)));
     if (retried > 0) say_next(app, store);
   }
   return left == 0 || options.dry_run ? Exit::ok : Exit::failed;
@@ -261,7 +263,7 @@ Result<Exit> run(const App& app, const RecoverOptions& options) {
   for (std::size_t i = 0; i < plan.proposals.size(); ++i) plan.propose(i, options.terms);
   const bool asks = !options.yes && !options.dry_run && !options.json;
   if (options.json && !options.yes && !options.dry_run)
-    return Error{ErrorKind::invalid, "--json asks nobody",
+    return Error{ErrorKind::invalid, "--json cannot ask",
                  "say --yes to do what is proposed, or --dry-run to see it"};
   if (plan.proposals.empty() && !options.json) {
     say(app.out, "no job has failed\n");
@@ -269,7 +271,7 @@ Result<Exit> run(const App& app, const RecoverOptions& options) {
   }
   if (!options.json) print_table(app, plan);
   if (asks && (isatty(STDIN_FILENO) != 1 || !app.out_is_terminal)) {
-    say(app.err, "torc: nothing was done: --yes does what is proposed\n");
+    say(app.err, "torc: not confirmed: nothing was done; --yes does what is proposed\n");
     return Exit::failed;
   }
   if (asks) {
@@ -291,22 +293,22 @@ void add_recover(Command& c) {
   c.flag("--dry-run", o.dry_run, "say what failed, why and what is proposed, and change nothing");
   c.flag("--yes", o.yes, "do what is proposed without asking");
   c.flag("--retry-unknown", o.terms.retries_unknown,
-         "also try again, as they are, jobs that failed for reasons that are not known or that "
-         "somebody has to mend");
+         "also run again, as they are, jobs that failed for an unknown reason or for one that "
+         "somebody has to fix");
   c.option("--memory-multiplier", o.terms.memory_multiplier, parse_multiplier,
-           "more memory: times this (1.5)")
+           "multiply memory by this (default 1.5)")
       .value("X");
   c.option("--runtime-multiplier", o.terms.runtime_multiplier, parse_multiplier,
-           "more time: times this (1.5)")
+           "multiply runtime by this (default 1.5)")
       .value("X");
   c.flag("--json", o.json, "machine-readable output; with --yes or --dry-run");
   c.shows_tables();
   c.footer(
-      "\nOn a terminal it asks for each kind of failure. Workers may be at work. With\n"
-      "'on_failure: recover' in the workflow file what is safe is done without anybody.\n\n"
-      "Exit codes: 0 all that failed runs again, nothing has failed, or --dry-run; 1 some failed "
-      "jobs are left as they\nare, or it was not confirmed; 2 wrong flags; 4 the store cannot be "
-      "used.");
+      "\nOn a terminal it asks for each kind of failure. Workers may be at work. "
+      "With\n'on_failure: recover' in the workflow file, what is safe is done without "
+      "asking.\n\nExit codes: 0 all that failed runs again, nothing has failed, or --dry-run; 1 "
+      "some failed jobs are left as they\nare, or it was not confirmed; 2 wrong flags; 4 the store "
+      "cannot be used.");
   c.run([&o](const App& app) { return run(app, o); });
 }
 

@@ -32,7 +32,8 @@ Result<bool> reset_what_was_named(const App& app, ResetOptions options, const Pa
     if (completed_of(plan) > 0) {
       print_change(app, plan, "would run again:", true, directory);
       if (!confirms_redoing(app, completed_of(plan))) {
-        say(app.err, "torc: nothing was changed and nothing was run; --yes does not ask\n");
+        say(app.err,
+            "torc: not confirmed: nothing was changed and nothing was run; --yes does not ask\n");
         return false;
       }
       options.yes = true;
@@ -58,7 +59,7 @@ Result<Exit> redo(const App& app, const ResetOptions& options) {
 
 void add_redo(Command& c) {
   auto& o = c.options<ResetOptions>();
-  c.about("Run jobs, and everything built on them, again, here and now: torc reset and torc run");
+  c.about("Run jobs, and everything that depends on them, again here: torc reset and torc run");
   add_reset_flags(c, o);
   c.run([&o](const App& app) {
     return under_watchdog(app, "torc run", [&](const App& guarded) { return redo(guarded, o); });

@@ -17,6 +17,7 @@
 #include "bin/commands/spec_report.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
@@ -140,8 +141,8 @@ void print(const App& app, const Reinit& done, bool dry_run) {
   if (done.stale.empty()) {
     say(app.out, "nothing is stale: no job runs again\n");
   } else {
-    say(app.out, "{} {} job(s): {} stale, {} that follow from them\n",
-        dry_run ? "would run again" : "to run again:", show_count(total),
+    say(app.out, "{} {}: {} stale, {} that depend on stale ones\n",
+        dry_run ? "would run again:" : "to run again:", plural(total, "job"),
         show_count(done.stale.size()), show_count(done.followers));
   }
   for (std::size_t i = 0; i < done.stale.size() && i < kShownJobs; ++i) {
@@ -192,7 +193,7 @@ void add_reinit(Command& c) {
            "--restart-running`")
       .value("FILE");
   c.flag("--checksum", o.checksum,
-         "contents decide, not times, where workers hashed them (`torc init --checksum`)");
+         "compare contents, not times, where workers hashed the files (`torc init --checksum`)");
   c.flag("--dry-run", o.dry_run, "say what would run again, and why");
   c.flag("--json", o.json, "machine-readable output");
   c.run([&o](const App& app) { return run(app, o); });

@@ -29,10 +29,10 @@ Result<Exit> run(const App& app, const ResetOptions& options) {
 
 void add_reset(Command& c) {
   auto& o = c.options<ResetOptions>();
-  c.about("Take jobs, and everything built on them, back to the start");
+  c.about("Reset jobs, and everything that depends on them, so that they run again");
   add_reset_flags(c, o);
   c.flag("--json", o.json, "machine-readable output");
-  c.flag("--force", o.force, "also when some of them run: these are canceled");
+  c.flag("--force", o.force, "even if some of them are running: these are canceled");
   c.run([&o](const App& app) { return run(app, o); });
 }
 

@@ -7,6 +7,7 @@
 
 #include "bin/commands/ringing.h"
 #include "bin/flags.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/claim/transactions/reset.h"
 #include "lib/claim/transactions/user_data.h"
@@ -18,8 +19,8 @@ using claim::JobState;
 
 Error would_discard(std::uint64_t results) {
   return Error{ErrorKind::invalid,
-               fmt::format("{} completed job(s) would lose their results and run again",
-                           show_count(results)),
+               fmt::format("{} would lose {} and run again", plural(results, "completed job"),
+                           results == 1 ? "its result" : "their results"),
                "--dry-run shows which; --yes does it"};
 }
 
@@ -30,7 +31,7 @@ void add_reset_flags(Command& c, ResetOptions& o) {
   c.flag("--dry-run", o.dry_run, "say what would change and change nothing");
   add_all(c, o.jobs, "all jobs");
   add_state(c, o.jobs, claim::states_with(claim::trait::kResettable));
-  c.flag("--yes", o.yes, "also when completed jobs lose their results by it");
+  c.flag("--yes", o.yes, "even if completed jobs lose their results");
 }
 
 Selection selection_of(const ResetOptions& options, std::vector<std::string> names) {

@@ -26,11 +26,11 @@ void add_retry(Command& c) {
   c.flag("--failed", o.failed,
          "all that failed or were terminated, also those that wait for a decision");
   c.flag("--canceled", o.canceled, "all that were canceled");
-  c.flag("--run", o.run, "and work for the store here, as torc run STORE does");
+  c.flag("--run", o.run, "then run them here, as torc run STORE does");
   c.run([&o](const App& app) -> Result<Exit> {
     if (!o.run) return retry(app, o);
     if (o.dry_run || o.json)
-      return Error{ErrorKind::invalid, "--run goes with neither --dry-run nor --json",
+      return Error{ErrorKind::invalid, "--run cannot be combined with --dry-run or --json",
                    "leave --run out, and run with `torc run STORE` afterwards"};
     return under_watchdog(app, "torc run",
                           [&](const App& guarded) { return retry_and_run(guarded, o); });

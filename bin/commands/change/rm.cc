@@ -41,8 +41,8 @@ Result<Exit> run(const App& app, const ChangeOptions& options, const RmOptions& 
   return run_change(app, options, kind, [&](const ChangeReport& done, const Path& store) {
     if (done.change.total() == 0) return;
     say(app.out,
-        "what completed stays in `torc history`; a job that the workflow file has comes back when "
-        "it is applied again, the others by: torc rm --undo {} NAME…\n",
+        "what completed stays in `torc history`; a job that is still in the workflow file comes "
+        "back when it is applied again; to bring back others: torc rm --undo {} NAME…\n",
         workflow::shown_path(app, store));
   });
 }
@@ -50,10 +50,10 @@ Result<Exit> run(const App& app, const ChangeOptions& options, const RmOptions& 
 }  // namespace
 
 void add_rm(Command& c) {
-  auto& o = add_change(c, "Take jobs out of the workflow: they run no more and are not counted on");
+  auto& o = add_change(c, "Take jobs out of the workflow: they no longer run, and no longer count");
   auto& rm = c.options<RmOptions>();
-  c.flag("--with-dependents", rm.with_dependents, "and everything that is built on them");
-  c.flag("--undo", rm.undo, "put jobs back that were taken out, and what they are built on");
+  c.flag("--with-dependents", rm.with_dependents, "and everything that depends on them");
+  c.flag("--undo", rm.undo, "put back jobs that were taken out, and the jobs that they depend on");
   c.run([&](const App& app) { return run(app, o, rm); });
 }
 

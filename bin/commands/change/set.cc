@@ -51,15 +51,16 @@ Result<Exit> run_set(const App& app, const ChangeOptions& options) {
       over += report.change.changed[static_cast<std::size_t>(state)];
     if (over > 0) {
       say(app.out, "{}: torc retry {} {}\n",
-          over == 1 ? "one job of them is over, and has that when it is tried again"
-                    : fmt::format("{} of them are over, and have that when they are tried again",
-                                  show_count(over)),
+          over == 1
+              ? "one of these jobs has ended; this counts when it is tried again"
+              : fmt::format("{} of these jobs have ended; this counts when they are tried again",
+                            show_count(over)),
           workflow::shown_path(app, store), retry_words(report, over));
     }
     const auto n = report.change.changed[static_cast<std::size_t>(JobState::claimed)] +
                    report.change.changed[static_cast<std::size_t>(JobState::running)];
     if (n > 0) {
-      say(app.out, "{} of them are claimed or run: only another attempt would have it\n",
+      say(app.out, "{} of them are claimed or running: this counts only for another attempt\n",
           show_count(n));
     }
   });

@@ -34,7 +34,8 @@ std::string what_follows(const claim::LimitChange& change) {
   const claim::LimitState& now = change.after;
   const std::string used = fmt::format("{} in use", show_count(now.used));
   if (now.used > now.limit.most)
-    return used + ": these go on, and nothing that has some of it starts before there is room";
+    return used +
+           ": these go on, and no further job that needs some of it starts before there is room";
   return used;
 }
 
@@ -75,8 +76,8 @@ Result<Exit> set_limits(const App& app, const ChangeOptions& options,
   TORC_ASSIGN(auto where, locate_store_and_names(app, options.jobs.words));
   if (!where.names.empty() || options.jobs.all || !options.jobs.name.empty() ||
       !options.jobs.state.empty()) {
-    return invalid("--limit is of the whole workflow, and jobs are named beside it",
-                   "set limits by a command of their own: torc set [STORE] --limit NAME=NUMBER");
+    return invalid("--limit is for the whole workflow, but jobs were named too",
+                   "set limits in a separate command: torc set [STORE] --limit NAME=NUMBER");
   }
   TORC_ASSIGN(const auto store, store::Store::open(app.world, where.store, store::Tuning{}));
   Changes changes;

@@ -18,8 +18,8 @@ Result<Exit> set_workdir(const App& app, const ChangeOptions& options, const std
   TORC_ASSIGN(const auto where, locate_store_and_names(app, options.jobs.words));
   if (!where.names.empty() || options.jobs.all || !options.jobs.name.empty() ||
       !options.jobs.state.empty()) {
-    return invalid("--workdir is of the whole workflow, and jobs are named beside it",
-                   "set it by a command of its own: torc set [STORE] --workdir DIR");
+    return invalid("--workdir is for the whole workflow, but jobs were named too",
+                   "set it in a separate command: torc set [STORE] --workdir DIR");
   }
   TORC_ASSIGN(const Path directory, named_workdir(app, given));
   TORC_ASSIGN(const auto store, store::Store::open(app.world, where.store, store::Tuning{}));
@@ -50,7 +50,7 @@ Result<Exit> set_workdir(const App& app, const ChangeOptions& options, const std
   }
   say(app.out, "jobs {} in {}{}; workers that are there stay where they are\n",
       options.dry_run ? "would run" : "run", printable(directory.string()),
-      before == directory ? "" : fmt::format(", and no more in {}", printable(before.string())));
+      before == directory ? "" : fmt::format(", no longer in {}", printable(before.string())));
   if (mended > 0) say(app.out, "its batch scripts start workers here now\n");
   return Exit::ok;
 }

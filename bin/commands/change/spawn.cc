@@ -18,6 +18,7 @@
 #include "bin/locate.h"
 #include "lib/base/labels.h"
 #include "lib/base/number.h"
+#include "lib/base/plural.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/spec/language/language.h"
 #include "lib/spec/sweep/definitions.h"
@@ -59,8 +60,8 @@ Result<std::uint64_t> number_in(const App& app, const char* variable) {
   const auto number = text ? whole_number<std::uint64_t>(*text) : std::nullopt;
   if (number.value_or(0) > 0) return *number;
   return Error{ErrorKind::invalid,
-               fmt::format("torc spawn runs within a job, and here is none: {} is {}", variable,
-                           text ? fmt::format("'{}'", *text) : "not set"),
+               fmt::format("torc spawn works only within a job, and this is not one: {} is {}",
+                           variable, text ? fmt::format("'{}'", *text) : "not set"),
                "from outside use `torc add`"};
 }
 
@@ -83,7 +84,7 @@ Result<std::string> read_state(const App& app, const std::string& given) {
   if (text.empty()) return text;
   const auto json = ordered_json::parse(text, nullptr, false);
   if (json.is_discarded()) {
-    return Error{ErrorKind::invalid, "the state is no JSON",
+    return Error{ErrorKind::invalid, "the state is not valid JSON",
                  "--state '{\"x\": 1}', or --state @FILE with such a text in the file"};
   }
   text = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
@@ -161,11 +162,11 @@ class Spawn {
         live_workers.settings().max_iterations.value_or(spec::kMaxIterations);
     if (origin.depth < most) return origin;
     limit_reached_ = true;
-    return Error{
-        ErrorKind::invalid,
-        fmt::format("'{}' has had its {} iteration(s): this is number {}; nothing was added",
-                    live_workers.job(raw(origin.root)).texts.name, most, origin.depth),
-        "dynamic_jobs: {max_iterations} in the workflow file is the limit of a lineage"};
+    return Error{ErrorKind::invalid,
+                 fmt::format("'{}' has had its {}: this is number {}; nothing was added",
+                             live_workers.job(raw(origin.root)).texts.name,
+                             plural(most, "iteration"), origin.depth),
+                 "to allow more, raise max_iterations under dynamic_jobs in the workflow file"};
   }
 
   // A file of one job, as the flags say; what they do not say is as of the job that spawns.
@@ -280,7 +281,7 @@ bool describes_a_job(const SpawnOptions& o) {
 Result<workflow::AdditionText> text_of(const App& app, const SpawnOptions& o) {
   if (o.file.empty()) return workflow::AdditionText{"the flags", "", app.directory};
   if (describes_a_job(o)) {
-    return Error{ErrorKind::invalid, "a file and flags that describe a job were given",
+    return Error{ErrorKind::invalid, "both a file and flags that describe a job were given",
                  "write all of it into the file, or leave the file out"};
   }
   return workflow::read_addition(app, o.file);
@@ -290,7 +291,8 @@ Result<std::unique_ptr<store::Store>> open_own_store(const App& app, const Spawn
   TORC_ASSIGN(auto store, open_store(app, ""));
   if (spawner.workflow.empty() || store->identity().instance_hex() == spawner.workflow)
     return store;
-  return Error{ErrorKind::invalid, "this job belongs to another store than TORC_STORE names",
+  return Error{ErrorKind::invalid,
+               "TORC_STORE names another store than the one that this job belongs to",
                "leave TORC_STORE as the worker set it"};
 }
 
@@ -324,9 +326,9 @@ void add_spawn(Command& c) {
   c.about("Within a job: add further jobs, or its own next iteration");
   c.argument("FILE", o.file, "a file with 'jobs:', or - for stdin; else the flags describe one")
       .value("FILE|-");
-  c.option("--name", o.name, "its name; without: that of the first iteration and a number");
-  c.option("--command", o.command, "its command; without: that of the job that spawns");
-  c.option("--depends-on", o.depends_on, "a job that completes before; may be repeated")
+  c.option("--name", o.name, "its name (default: that of the first iteration and a number)");
+  c.option("--command", o.command, "its command (default: that of the job that spawns)");
+  c.option("--depends-on", o.depends_on, "a job that must complete first; may be repeated")
       .value("NAME");
   c.option("--param", o.parameters, "a parameter: one job for each of its values")
       .value("NAME=VALUES");
@@ -335,7 +337,7 @@ void add_spawn(Command& c) {
   c.option("--scheduler", o.scheduler, "a name of slurm_schedulers");
   c.option("--label", o.labels, "only workers with this label run it, or with all of NAME,NAME");
   c.option("--priority", o.priority, "higher first");
-  c.option("--state", o.state, "what is handed on, which jobs find in TORC_SPAWN_STATE")
+  c.option("--state", o.state, "state to hand on, which jobs find in TORC_SPAWN_STATE")
       .value("JSON|@FILE");
   c.flag("--now", o.now, "do not wait for the completion of the job that spawns");
   c.flag("--dry-run", o.dry_run, "say what would be added and add nothing");

@@ -25,6 +25,7 @@
 #include "bin/commands/workdir.h"
 #include "bin/flags.h"
 #include "bin/guard.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/job_scan.h"
@@ -152,16 +153,16 @@ void say_end(const App& app, const ExecOptions& o, const worker::WorkerSummary& 
   const bool idle = (o.resume || o.resume_failed) && summary.completed + summary.failed == 0;
   if (w.all_completed() && !o.progress && !idle) return;
   const auto bad = report::failures(w) + w.of(JobState::canceled);
-  say(app.err, "torc: {} of {} job(s) completed", show_count(w.of(JobState::completed)),
-      show_count(w.jobs));
+  say(app.err, "torc: {} of {} completed", show_count(w.of(JobState::completed)),
+      plural(w.jobs, "job"));
   if (bad > 0) say(app.err, ", {} failed", show_count(bad));
   if (was_interrupted(summary))
     say(app.err, "; interrupted by {}", signal_name(summary.interrupted_by));
   say(app.err, "{}\n", idle && w.finished() ? "; there was nothing left to do" : "");
   const std::string shown = workflow::shown_path(app, store);
   if (w.halted()) {
-    say(app.err, "torc: nothing more was started after {} failure(s)\n",
-        show_count(report::failures(w)));
+    say(app.err, "torc: nothing more was started after {}\n",
+        plural(report::failures(w), "failure"));
   }
   std::string named = o.store.empty() ? "" : " --store " + shown;
   for (const std::string& one : o.node_resources) named += " --node-resource " + shell_word(one);
@@ -286,8 +287,9 @@ Result<void> check_flags(const ExecOptions& o) {
       return bad_flags(fmt::format("--resource {} is given twice", printable(name)), "once");
   }
   if (resumes && o.describes_jobs) {
-    return bad_flags("--resume goes on with the jobs there are, and other ones were given",
-                     "leave out what describes jobs; --store DIR says which ones to go on with");
+    return bad_flags(
+        "--resume goes on with the jobs of an earlier run, but other jobs were given",
+        "leave out the command and its values; --store DIR says which run to go on with");
   }
   return check_results(o);
 }
@@ -318,14 +320,14 @@ void add_inputs(Command& c, ExecOptions& o) {
       .one_at_a_time();
   c.flag("-0,--null", o.nul_separated, "values end with NUL, as of find -print0");
   c.option("--colsep", o.column_separator,
-           "a line is several values, with this between: a regular expression, such as '\\t'")
+           "split each line into several values at this regular expression, such as '\\t'")
       .value("REGEX");
   c.option("-N", o.arguments, "values of a source for each job: {1}, {2}, …")
       .value("N")
       .between(std::uint64_t{1}, kMostArguments);
   c.option("-I", o.replace_string, "what stands for the value in CMD instead of {}")
       .value("STRING");
-  c.flag("--quote", o.quote, "the words of CMD are words, and not for the shell");
+  c.flag("--quote", o.quote, "quote the words of CMD, so that the shell takes them as they are");
   c.option("--param", o.parameters,
            "a parameter: NAME=1:10, NAME=0.0:1.0:0.1, NAME=a,b,c, NAME=@FILE; may be repeated")
       .value("NAME=VALUES")
@@ -398,12 +400,12 @@ void add_exec(Command& c) {
   c.flag("--dry-run", o.dry_run, "print the commands and run nothing");
   c.option("-n,--name", o.name, "name of the workflow").value("NAME");
   c.option("--store", o.store, "directory of the store").value("DIR");
-  c.option("--engine", o.engine, "as for init")
+  c.option("--engine", o.engine, "engine of the store, as for init")
       .value("ENGINE")
       .choices({"auto", "lmdb", "journal"})
       .shows_default();
-  c.flag("--resume", o.resume, "go on with --store, else with the newest in .torc-exec");
-  c.flag("--resume-failed", o.resume_failed, "the same, and run again what failed");
+  c.flag("--resume", o.resume, "go on with the run in --store (default: the newest in .torc-exec)");
+  c.flag("--resume-failed", o.resume_failed, "as --resume, and run again what failed");
   c.run([&c, &o](const App& app) -> Result<Exit> {
     o.describes_jobs = describes_jobs(c);
     if (o.dry_run) return run(app, o);

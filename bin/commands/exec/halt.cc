@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lib/base/number.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 
@@ -81,7 +82,7 @@ std::string HaltCounter::reason() const {
   const char* what = halt_.of == ExecHalt::Of::failures    ? "failed"
                      : halt_.of == ExecHalt::Of::successes ? "completed"
                                                            : "ended";
-  return fmt::format("{} job{} {}", show_count(counted()), counted() == 1 ? "" : "s", what);
+  return fmt::format("{} {}", plural(counted(), "job"), what);
 }
 
 bool HaltCounter::is_good() const {

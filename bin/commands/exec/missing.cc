@@ -20,7 +20,7 @@ const std::vector<std::pair<std::string, std::string>>& missing_flags() {
   static const char* const progress = "--progress shows how far it is, and how long it will take";
   static const char* const reads = "tr or sed makes lines of it before torc exec reads them";
   static const char* const cwd = "write cd DIR && before the command";
-  static const char* const form = "{.} {/} {//} {/.} and {2.} are there; the rest can the shell do";
+  static const char* const form = "{.} {/} {//} {/.} and {2.} are there; the shell can do the rest";
   static const char* const needless = "leave it out: torc exec does so without it";
   static const std::vector<std::pair<std::string, std::string>> all{
       {"--pipe", pieces},

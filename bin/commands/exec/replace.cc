@@ -121,7 +121,8 @@ std::string parameter_name(const ExecForm& form, int position) {
 
 Error no_such_place(std::string_view written) {
   if (written == "{##}")
-    return {ErrorKind::invalid, "torc exec has no {##}: it does not know yet how many jobs come",
+    return {ErrorKind::invalid,
+            "torc exec has no {##}: it does not know yet how many jobs there will be",
             "{#} is the number of the job; `wc -l` counts lines before"};
   return {ErrorKind::invalid, fmt::format("torc exec runs no Perl, as in {}", printable(written)),
           "let the shell do it: x={}; echo \"${x%.*}\""};

@@ -59,7 +59,7 @@ TEST(Replace, names_a_place_that_no_job_has_a_value_for) {
             "{-3/} in the command is value 3 of a job, and each job has 2");
   EXPECT_EQ(filled("echo {= s/a/b/ =}", {"a"}), "torc exec runs no Perl, as in {= s/a/b/ =}");
   EXPECT_EQ(filled("echo {##}", {"a"}),
-            "torc exec has no {##}: it does not know yet how many jobs come");
+            "torc exec has no {##}: it does not know yet how many jobs there will be");
 }
 
 TEST(Replace, another_string_may_stand_for_the_value) {

@@ -20,15 +20,15 @@ Result<std::unique_ptr<re2::RE2>> compile_separator(const std::string& text) {
   auto made = std::make_unique<re2::RE2>(text, re2::RE2::Quiet);
   if (!made->ok()) {
     return Error{ErrorKind::invalid,
-                 fmt::format("--colsep {} is no regular expression: {}", shell_word(text),
+                 fmt::format("--colsep {} is not a regular expression: {}", shell_word(text),
                              printable(made->error())),
                  "for example --colsep ',' or --colsep '\\t' or --colsep ' +'"};
   }
   if (re2::RE2::FullMatch("", *made)) {
-    return Error{ErrorKind::invalid,
-                 fmt::format("--colsep {} separates nothing: it fits where there is nothing",
-                             shell_word(text)),
-                 "for example --colsep ' +' where you have ' *'"};
+    return Error{
+        ErrorKind::invalid,
+        fmt::format("--colsep {} separates nothing: it matches an empty text", shell_word(text)),
+        "for example --colsep ' +' where you have ' *'"};
   }
   return made;
 }

@@ -79,7 +79,7 @@ Result<void> check_typed(const ExecOptions& o, bool has_values) {
   const bool values = has_values || !o.values_files.empty();
   if (!o.commands_file.empty() && (!o.commands.empty() || values))
     return wrong_words(
-        "-C names whole commands, and further commands or values were given",
+        "-C names whole commands, but further commands or values were given",
         "leave one of them out; values are for -c CMD, and what separates columns is --colsep");
   if (values && !o.parameters.empty())
     return wrong_words("values and --param were given",
@@ -109,17 +109,16 @@ Result<void> look_for_values(ExecOptions& o) {
     return {};
   }
   if (place)
-    return wrong_words(
-        "the command has a place for a value, and there are no values",
-        "name them: ::: VALUES, -a FILE, or lines on stdin; where {} is no such place, "
-        "say what is: -I STRING");
+    return wrong_words("the command has a place for a value, and there are no values",
+                       "name them: ::: VALUES, -a FILE, or lines on stdin; if {} is not meant as a "
+                       "place, name another with -I STRING");
   return {};
 }
 
 Result<void> check_sources(const ExecOptions& o) {
   const auto reads_stdin = [](const ExecSource& s) { return s.file == "-"; };
   if (std::count_if(o.sources.begin(), o.sources.end(), reads_stdin) > 1)
-    return wrong_words("stdin can be read once, and - stands there twice",
+    return wrong_words("stdin can be read only once, but - was given twice",
                        "write its lines into a file, and name that: -a FILE");
   const bool shaped = !o.column_separator.empty() || o.arguments;
   if (shaped && o.sources.empty())

@@ -15,6 +15,7 @@
 #include "bin/locate.h"
 #include "lib/base/file/descriptor.h"
 #include "lib/base/file/new_directory.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/sha256.h"
 #include "lib/claim/queries/workers.h"
@@ -88,8 +89,8 @@ class CrateExporter {
     }
     crate.finish();
     TORC_TRY(metadata.result());
-    say(app_.out, "{} run(s) of jobs and {} file(s) in {}\n", show_count(crate.runs()),
-        show_count(crate.files()), workflow::shown_path(app_, directory_.path()));
+    say(app_.out, "{} of jobs and {} in {}\n", plural(crate.runs(), "run"),
+        plural(crate.files(), "file"), workflow::shown_path(app_, directory_.path()));
     if (crate.absent() > 0) {
       say(app_.out, "{} not there, and only named in it:\n",
           crate.absent() == 1 ? "1 more file is"
@@ -256,19 +257,18 @@ Result<Exit> run(const App& app, const ExportOptions& options) {
 
 void add_export(Command& c) {
   auto& o = c.options<ExportOptions>();
-  c.about("Write what became of the jobs as an RO-Crate: commands, times, files and their hashes");
+  c.about("Write what the jobs did as an RO-Crate: commands, times, files and their hashes");
   c.argument("STORE", o.store, "store");
   c.option("--ro-crate", o.directory, "a new or empty directory for the crate")
       .value("DIR")
       .required();
-  c.option("--license", o.license, "of the crate: its URL, or a text").value("LICENSE");
-  c.flag("--no-hashes", o.no_hashes, "leave out the SHA-256 of files: none of them is read");
+  c.option("--license", o.license, "license of the crate: its URL, or a text").value("LICENSE");
+  c.flag("--no-hashes", o.no_hashes,
+         "leave out the SHA-256 of files, so that none of them is read");
   c.footer(
-      "\nThe crate is of the profile Process Run Crate 0.5: ro-crate-metadata.json and a copy of "
-      "the\n"
-      "workflow file. Files of jobs stay where they are and are told by their paths, as they are "
-      "now.\n"
-      "Of each job the newest attempt that ended is told.");
+      "\nThe crate follows the profile Process Run Crate 0.5: ro-crate-metadata.json and a copy of "
+      "the\nworkflow file. Files of jobs stay where they are: the crate has their paths, as they "
+      "are now.\nOf each job it has the newest attempt that ended.");
   c.run([&o](const App& app) { return run(app, o); });
 }
 

@@ -270,7 +270,7 @@ Result<Exit> follow(const App& app, store::Store& store, const std::string& name
       const Start start = outlook(around, *now);
       const std::string why = fmt::format("torc why {} {}", shown, shell_word(name));
       if (start == Start::never) {
-        say(app.err, "torc: {} is {}, and nothing is left that could let it start; see: {}\n",
+        say(app.err, "torc: {} is {}, and nothing can let it start any more; see: {}\n",
             printable(name), claim::to_string(now->job.state), why);
         return Exit::failed;
       }

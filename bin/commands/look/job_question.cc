@@ -27,7 +27,7 @@ Result<Exit> run_question(const App& app, const QuestionOptions& options, Answer
                           LookAround around) {
   TORC_ASSIGN(const StoreAndNames where, locate_store_and_names(app, options.words));
   if (where.names.empty())
-    return Error{ErrorKind::invalid, "no job was named", "name one: torc jobs lists them"};
+    return Error{ErrorKind::invalid, "no job was named", "name one; `torc jobs` lists them"};
   TORC_ASSIGN(const auto store, store::Store::open(app.world, where.store, store::Tuning{}));
   report::Situation situation;
   if (around == LookAround::yes) {

@@ -139,7 +139,7 @@ void add_jobs(Command& c) {
              "(default: all)")
       .value("[STORE] [NAME…]");
   const Flag failed =
-      c.flag("--failed", o.failed, "only jobs that failed, were terminated or are to be decided");
+      c.flag("--failed", o.failed, "only jobs that failed, were terminated or wait for a decision");
   add_state(c, o.jobs, claim::all_states(), "only jobs in one of these states, with commas")
       .excludes(failed);
   c.option("--name", o.jobs.name, "only jobs whose name matches").value("REGEX");

@@ -91,7 +91,7 @@ Result<void> explain_nothing(const App& app, const report::JobNow& now, exec::St
     return os_error(
         ENOENT, fmt::format("cannot read {}", output.directories.front().string()),
         output.in_store
-            ? "it was deleted since"
+            ? "it has been deleted since"
             : fmt::format("its worker ran on {} with an --output-dir; if that is a local disk, "
                           "look there",
                           output.host));
@@ -325,9 +325,9 @@ void add_logs(Command& c) {
              "[STORE] NAME…: jobs by name, by #NUMBER, 'align_*', stage:align, @FILE or -; with "
              "--failed a STORE")
       .value("[STORE] NAME…");
-  const Flag err = c.flag("--stderr", o.err, "its standard error instead of its standard output");
+  const Flag err = c.flag("--stderr", o.err, "print standard error instead of standard output");
   const Flag follow = c.flag("-f,--follow", o.follow,
-                             "print what comes until the job has ended, over all its attempts");
+                             "follow the output until the job has ended, over all its attempts");
   const Flag failed = c.flag("--failed", o.failed, "the end of what each failed job printed");
   const Flag diagnose =
       c.flag("--diagnose", o.diagnose,
@@ -344,7 +344,7 @@ void add_logs(Command& c) {
                              "of a job with launch: all: only what it printed on the node of this "
                              "rank")
                         .value("N");
-  const Flag path = c.flag("--path", o.path_only, "print the file's path instead");
+  const Flag path = c.flag("--path", o.path_only, "print the path of the file instead");
   const Flag json = c.flag("--json", o.json, "paths and sizes, machine-readable");
   for (const Flag other : {tail, recovery, path, json}) follow.excludes(other);
   rank.excludes(recovery);

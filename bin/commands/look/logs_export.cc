@@ -13,6 +13,7 @@
 #include "bin/locate.h"
 #include "lib/base/file/descriptor.h"
 #include "lib/base/file/new_directory.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/claim/queries/job_scan.h"
 #include "lib/workflow/context/sharing.h"
@@ -121,8 +122,8 @@ Result<Exit> run(const App& app, const LogsExportOptions& options) {
   Exporter exporter(std::move(made), options.all_attempts);
   for (report::JobNow& now : jobs) TORC_TRY(exporter.write(std::move(now)));
   const std::uint64_t silent = jobs.size() - exporter.jobs();
-  say(app.out, "{} file(s) in {}: what {} job(s) wrote{}\n", show_count(exporter.files()),
-      workflow::shown_path(app, directory), show_count(exporter.jobs()),
+  say(app.out, "{} in {}: what {} wrote{}\n", plural(exporter.files(), "file"),
+      workflow::shown_path(app, directory), plural(exporter.jobs(), "job"),
       silent == 0 ? "" : fmt::format("; {} wrote nothing", show_count(silent)));
   return Exit::ok;
 }

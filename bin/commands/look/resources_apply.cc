@@ -106,8 +106,7 @@ ordered_json to_json(const NeedChanges& changes, const std::string& file, bool d
 
 Error not_as_planned(const std::string& file) {
   return {
-      ErrorKind::invalid,
-      fmt::format("{} would mean something else than is planned with these amounts in it", file),
+      ErrorKind::invalid, fmt::format("with these amounts {} would not mean what is planned", file),
       "nothing was written; write the amounts of `torc resources --apply … --dry-run` yourself"};
 }
 

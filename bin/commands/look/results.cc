@@ -16,6 +16,7 @@
 #include "bin/flags.h"
 #include "bin/tables.h"
 #include "lib/base/json_value.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/base/text/table.h"
@@ -295,14 +296,14 @@ void Results::end() {
   if (options_.json) say(app_.out, "{}]\n", shown_ == 0 ? "" : "\n");
   if (options_.json || options_.csv) return;
   if (!page_.empty()) say_table(app_, page_);
-  if (shown_ == 0) say(app_.out, "no attempt that fits has ended\n");
+  if (shown_ == 0) say(app_.out, "no such attempt has ended\n");
 }
 
 // Rows are for programs too, so this goes to the other stream.
 void Results::say_what_is_left_out() const {
   if (cut_ == 0) return;
-  say(app_.err, "torc: of {} job(s) only the newest {} earlier attempts are kept\n",
-      show_count(cut_), kept_);
+  say(app_.err, "torc: of {} only the newest {} are kept\n", plural(cut_, "job"),
+      plural(kept_, "earlier attempt"));
 }
 
 Result<void> Results::show(const claim::Reader& reader) {

@@ -13,6 +13,7 @@
 #include "bin/locate.h"
 #include "bin/tables.h"
 #include "lib/base/json_value.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/base/text/table.h"
@@ -193,7 +194,7 @@ Result<Exit> collect(const App& app, const SlurmOptions& options) {
     TORC_TRY(report::keep_accounted(store->directory(), allocation, attempts));
     kept += attempts.size();
   }
-  say(app.out, "figures of {} attempt(s) kept\n", kept);
+  say(app.out, "figures of {} kept\n", plural(kept, "attempt"));
   say_silence(app, usage);
   return Exit::ok;
 }
@@ -209,8 +210,8 @@ void add_look(Command& c, SlurmOptions& o) {
 void add_slurm(Command& c) {
   c.about("Show what allocations cost, and what steps and jobs in them used");
   c.footer(
-      "\nFigures are those of Slurm's accounting (sacct) where it tells them within 10 s, and else "
-      "what\ntorc knows of its workers; `from` says which.");
+      "\nFigures come from Slurm's accounting (sacct) where it answers within 10 s, and otherwise "
+      "from what\ntorc knows of its workers; `from` says which.");
   Command& usage = c.add("usage");
   auto& of_usage = usage.options<SlurmOptions>();
   usage.about("Node and core time of all allocations in which workers of the workflow were");
@@ -224,12 +225,12 @@ void add_slurm(Command& c) {
   Command& collected = c.add("collect");
   auto& of_collect = collected.options<SlurmOptions>();
   collected.about(
-      "Keep what the accounting tells of jobs that were steps, for results (mode slurm; the batch "
-      "script does it)");
+      "Keep what the accounting says about jobs that were steps, for torc results (mode slurm; "
+      "batch scripts use this)");
   collected.argument("STORE", of_collect.store, "store");
-  collected.option("--allocation", of_collect.allocation, "of this one alone").value("ID");
+  collected.option("--allocation", of_collect.allocation, "only of this allocation").value("ID");
   collected.run([&of_collect](const App& app) { return collect(app, of_collect); });
-  c.only_names_others("say `torc slurm usage` or `torc slurm stats`");
+  c.only_names_others("use `torc slurm usage` or `torc slurm stats`");
 }
 
 }  // namespace torc::cli

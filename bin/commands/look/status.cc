@@ -83,7 +83,7 @@ Result<Exit> watch(const App& app, const StatusOptions& options, store::Store& s
 Result<Exit> run(const App& app, const StatusOptions& options) {
   if (options.every.count() == 0)
     return Error{ErrorKind::invalid, "--every 0 would look again without a pause",
-                 "give it a second at least"};
+                 "give it at least 1s"};
   TORC_ASSIGN(auto store, open_store(app, options.store));
   if (!options.at.empty()) return status_at(app, *store, options.at, options.json);
   if (options.submit) {
@@ -115,7 +115,7 @@ void add_status(Command& c) {
       "exit code 0 when all jobs have completed; 1 when some failed or will not be reached; 3 "
       "when it is not finished");
   const Flag watch = c.flag("--watch", o.watch, "show it again and again until it is over");
-  c.option("--every", o.every, parse_duration, "with --watch: from one look to the next")
+  c.option("--every", o.every, parse_duration, "with --watch: the time between two looks")
       .value("TIME")
       .needs(watch);
   c.flag("--json", o.json, "machine-readable output").excludes(watch);

@@ -12,6 +12,7 @@
 #include "bin/commands/run/progress.h"
 #include "bin/tables.h"
 #include "lib/base/labels.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/base/text/table.h"
@@ -73,8 +74,7 @@ void print_ledger(const App& app, const report::AllocationList& ledger) {
         wanted == 1 ? "one allocation is" : fmt::format("{} allocations are", show_count(wanted)));
   }
   if (intents > 0) {
-    say(app.out,
-        "\nof {} it is not known yet whether the batch system has it; see torc allocations\n",
+    say(app.out, "\nwhether the batch system has {} is not known yet; see torc allocations\n",
         intents == 1 ? "one allocation" : fmt::format("{} allocations", show_count(intents)));
   }
 }
@@ -89,10 +89,11 @@ void print_unknown_ends(const App& app, const StatusPicture& picture) {
     ++(info.ends_at.count() != 0 ? assumed : unknown);
   }
   if (assumed > 0)
-    say(app.out, "Slurm has told {} no end of its time: the walltime of the batch script counts\n",
+    say(app.out,
+        "Slurm did not tell {} when its time ends: the walltime of the batch script counts\n",
         assumed == 1 ? "one worker" : fmt::format("{} workers", assumed));
   if (unknown > 0)
-    say(app.out, "Slurm has told {} no end of its time, and none is known\n",
+    say(app.out, "Slurm did not tell {} when its time ends, and nothing else does\n",
         unknown == 1 ? "one worker" : fmt::format("{} workers", unknown));
 }
 
@@ -187,7 +188,7 @@ void print_remedies(const App& app, const StatusPicture& picture, const std::str
   }
   if (least.count() == 0) return;
   say(app.out,
-      "\nno worker has the time that is left for some of them, {} at least: start one with more "
+      "\nsome of them need at least {}, and no worker has that much time left: start one with more "
       "(--time-limit, or the walltime of its allocation), or let them need less: torc set {} NAME "
       "runtime=…, or min_time=… where they save their state\n",
       show_exactly(least), store);
@@ -210,7 +211,7 @@ void print_unserved(const App& app, const StatusPicture& picture) {
 std::string show_recoveries(std::uint32_t had, std::uint32_t most) {
   if (had == 0) return "";
   // Jobs that came later by another file may be the only ones that are.
-  return fmt::format("; recovered {} of {} time(s)", had, std::max(had, most));
+  return fmt::format("; recovered {} of {}", had, plural(std::max(had, most), "time"));
 }
 
 void print_failures(const App& app, const StatusPicture& picture, const std::string& store) {
@@ -233,31 +234,31 @@ void print_failures(const App& app, const StatusPicture& picture, const std::str
   }
   if (picture.recoveries > 0 && !picture.failures.empty()) {
     say(app.out,
-        "\non_failure: recover runs again what it can, each job at most {} time(s); what failed "
-        "here "
+        "\non_failure: recover runs again what it can, each job at most {}; what failed here "
         "is left to you: torc recover {}\n",
-        picture.recoveries, store);
+        plural(picture.recoveries, "time"), store);
   }
   if (!picture.failures.empty() && !w.halted()) {
-    say(app.out, "\nwhen what is wrong is mended: torc retry {} --failed\n", store);
+    say(app.out, "\nonce that is fixed: torc retry {} --failed\n", store);
   }
   if (w.halted()) {
     say(app.out,
-        "\nnothing more is started: {} job(s) failed, and max_failures is {}. Go on with: "
+        "\nnothing more is started: {} failed, and max_failures is {}. Go on with: "
         "torc retry {} --failed\n",
-        show_count(report::failures(w)), show_count(w.max_failures), store);
+        plural(report::failures(w), "job"), show_count(w.max_failures), store);
   }
   if (picture.next_due) {
-    say(app.out, "\n{} job(s) failed and are tried again, the next {}\n",
-        show_count(w.of(JobState::delayed)),
+    say(app.out, "\n{} failed and will be tried again, the next {}\n",
+        plural(w.of(JobState::delayed), "job"),
         picture.next_due->count() == 0 ? "as soon as a worker asks"
                                        : "in " + show_duration(*picture.next_due));
   }
   if (const auto n = w.of(JobState::pending_failed); n > 0) {
     say(app.out,
-        "\n{0} job(s) failed and wait for a decision. To run them again: torc retry {1} --failed. "
-        "To let them fail: torc cancel {1} --state pending_failed\n",
-        show_count(n), store);
+        "\n{} failed and {} for a decision. To run {} again: torc retry {} --failed. "
+        "To let {} fail: torc cancel {} --state pending_failed\n",
+        plural(n, "job"), n == 1 ? "waits" : "wait", n == 1 ? "it" : "them", store,
+        n == 1 ? "it" : "them", store);
   }
   if (w.of(JobState::held) > 0) {
     const std::uint64_t held = w.of(JobState::held);
@@ -265,7 +266,7 @@ void print_failures(const App& app, const StatusPicture& picture, const std::str
         held == 1 ? "1 job is" : show_count(held) + " jobs are", store);
   }
   if (w.jobs_over() && w.of(JobState::blocked) > 0) {
-    say(app.out, "\n{} job(s) {}\n", show_count(w.of(JobState::blocked)), report::show_blocked(w));
+    say(app.out, "\n{}\n", report::show_blocked(w));
   }
 }
 

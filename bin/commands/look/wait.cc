@@ -16,6 +16,7 @@
 #include "bin/commands/run/working.h"
 #include "bin/commands/selection.h"
 #include "bin/flags.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/transactions/reset.h"
@@ -82,8 +83,7 @@ std::string subject_of(const Look& look) {
   const std::string workflow = printable(look.workflow.name);
   if (!look.chosen) return workflow + " is";
   const std::uint64_t jobs = look.chosen->jobs();
-  return fmt::format("{} job{} of {} {}", show_count(jobs), jobs == 1 ? "" : "s", workflow,
-                     jobs == 1 ? "is" : "are");
+  return fmt::format("{} of {} {}", plural(jobs, "job"), workflow, jobs == 1 ? "is" : "are");
 }
 
 void tell_end(const App& app, const Look& look, const Path& store, const ChosenJobs& chosen,
@@ -96,17 +96,15 @@ void tell_end(const App& app, const Look& look, const Path& store, const ChosenJ
     say(app.out, "{}: {}\n", printable(w.name), show(*look.chosen));
     return print(app.out, first_failures(app, store, w, chosen), shown, again);
   }
-  say(app.out, "{}: {} of {} job(s) completed: {}\n", printable(w.name),
-      show_count(w.of(claim::JobState::completed)), show_count(w.jobs),
+  say(app.out, "{}: {} of {} completed: {}\n", printable(w.name),
+      show_count(w.of(claim::JobState::completed)), plural(w.jobs, "job"),
       report::show_counts(w.counts));
-  if (w.of(claim::JobState::blocked) > 0)
-    say(app.out, "{} job(s) {}\n", show_count(w.of(claim::JobState::blocked)),
-        report::show_blocked(w));
+  if (w.of(claim::JobState::blocked) > 0) say(app.out, "{}\n", report::show_blocked(w));
   if (w.of(claim::JobState::held) > 0)
     say(app.out, "held jobs run when they are released: torc release {} --all\n", shown);
   if (w.halted())
-    say(app.out, "nothing more was started after {} failure(s): max_failures is {}\n",
-        show_count(report::failures(w)), show_count(w.max_failures));
+    say(app.out, "nothing more was started after {}: max_failures is {}\n",
+        plural(report::failures(w), "failure"), show_count(w.max_failures));
   print(app.out, first_failures(app, store, w), shown, again);
 }
 

@@ -11,6 +11,7 @@
 #include "bin/commands/prepare/slurm_answers.h"
 #include "bin/commands/spec_report.h"
 #include "bin/flags.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/report/job_view.h"
@@ -49,15 +50,15 @@ void print_good(const App& app, const workflow::LoadedSpec& loaded) {
       loaded.value_files.empty()
           ? ""
           : fmt::format(", with values from {}", fmt::join(loaded.value_files, ", "));
-  say(app.out, "{}: {}: workflow '{}', {} job(s) from {} entr{}{}\n", loaded.file,
-      runs ? "good" : "good, but more than this version runs (see the notes)",
-      loaded.workflow->name, show_count(loaded.expansion->jobs), loaded.workflow->jobs.size(),
-      loaded.workflow->jobs.size() == 1 ? "y" : "ies", values);
+  say(app.out, "{}: {}: workflow '{}', {} from {}{}\n", loaded.file,
+      runs ? "good" : "good, but this version cannot run all of it (see the notes)",
+      loaded.workflow->name, plural(loaded.expansion->jobs, "job"),
+      plural(loaded.workflow->jobs.size(), "entry", "entries"), values);
 }
 
 Result<Exit> print_yaml(const App& app, const workflow::LoadedSpec& loaded) {
   if (loaded.yaml.empty())
-    return invalid(fmt::format("{} is no script", printable(loaded.file)),
+    return invalid(fmt::format("{} is not a script", printable(loaded.file)),
                    "--yaml is for files that begin with '#!'; this one is a workflow file already");
   print_diagnostics(app, loaded);
   say(app.out, "{}", loaded.yaml);

@@ -86,14 +86,17 @@ void add_cluster(Command& c) {
   matched.option("--memory", of_match.need.memory, parse_memory, "of each node, e.g. 16g")
       .value("SIZE");
   matched.option("--gpus", of_match.gpus, "of each node").between(std::uint64_t{0}, kMost);
-  matched.option("--gpu-type", of_match.need.gpu_type, "of the GPUs, e.g. a100").value("TYPE");
-  matched.option("--walltime", of_match.need.walltime, parse_spec_duration, "how long, e.g. 4h")
+  matched.option("--gpu-type", of_match.need.gpu_type, "type of the GPUs, e.g. a100").value("TYPE");
+  matched
+      .option("--walltime", of_match.need.walltime, parse_spec_duration,
+              "how long it runs, e.g. 4h")
       .value("TIME");
   matched.option("--nodes", of_match.nodes, "nodes at once").between(std::uint64_t{1}, kMost);
-  matched.option("--account", of_match.need.account, "by which it is to run").value("NAME");
+  matched.option("--account", of_match.need.account, "the account that it would run under")
+      .value("NAME");
   add_source(matched, of_match);
   matched.run([&of_match](const App& app) { return match(app, of_match); });
-  c.only_names_others("say `torc cluster show` or `torc cluster match`");
+  c.only_names_others("use `torc cluster show` or `torc cluster match`");
 }
 
 }  // namespace torc::cli

@@ -17,6 +17,7 @@
 #include "bin/commands/spec_report.h"
 #include "bin/commands/workdir.h"
 #include "bin/flags.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
@@ -54,8 +55,8 @@ void print_made(const App& app, const workflow::MadeStore& made,
                 const workflow::LoadedSpec& loaded) {
   const store::Identity& identity = made.store->identity();
   const std::string store = workflow::shown_path(app, made.store->directory());
-  say(app.out, "made {}: workflow '{}', {} job(s), engine {}\n", store,
-      printable(loaded.workflow->name), show_count(loaded.expansion->jobs),
+  say(app.out, "made {}: workflow '{}', {}, engine {}\n", store, printable(loaded.workflow->name),
+      plural(loaded.expansion->jobs, "job"),
       identity.engine == store::Engine::lmdb ? "lmdb (this host only)" : "journal (any host)");
   if (!loaded.yaml.empty())
     say(app.out, "what the script stands for, as a workflow file, is {}\n",
@@ -128,7 +129,8 @@ void print_next_steps(const App& app, const workflow::MadeStore& made) {
 void print_crontab_of(const App& app, const workflow::MadeStore& made) {
   if (made.scripts.all.empty()) {
     say(app.err,
-        "torc: note: the workflow has no slurm_schedulers, and nothing for cron to submit\n");
+        "torc: note: the workflow has no slurm_schedulers, so there is nothing for cron to "
+        "submit\n");
   } else if (const auto shared = expect_shared(app, *made.store); !shared) {
     say(app.err, "torc: warning: there is no line for cron: {}\n", shared.error().text());
   } else {
@@ -216,7 +218,7 @@ void add_init(Command& c) {
            "and beside the program)")
       .value("FILE|NAME");
   c.flag("--crontab", o.crontab,
-         "print a line for crontab or scrontab, which sees to allocations when no worker does");
+         "print a line for crontab or scrontab that looks after allocations when no worker does");
   add_workdir(c, o.workdir,
               "where jobs run, and where the file's patterns find files (default: here)");
   c.flag("--no-slurm", o.no_slurm,

@@ -34,7 +34,7 @@ Result<KnownCluster> read_profile(const App& app, const std::string& file) {
   auto read = cluster::read_profile(source, mistakes);
   if (!read) {
     say(app.err, "{}", spec::to_text(std::move(mistakes).sorted()));
-    return Error{ErrorKind::invalid, fmt::format("{} is no profile of a cluster", file),
+    return Error{ErrorKind::invalid, fmt::format("{} is not a profile of a cluster", file),
                  "`torc cluster show --yaml` prints one to begin with"};
   }
   return KnownCluster{*std::move(read), file};
@@ -59,9 +59,9 @@ void note(const App& app, const Error& error) {
 
 void add_cluster_source(Command& c, ClusterSource& source) {
   const Flag profile =
-      c.option("--profile", source.profile, "what this file says, instead of asking Slurm")
+      c.option("--profile", source.profile, "use this cluster profile, instead of asking Slurm")
           .value("FILE");
-  c.flag("--refresh", source.refresh, "ask Slurm, and use nothing that was kept of its answers")
+  c.flag("--refresh", source.refresh, "ask Slurm, and do not use answers that were kept")
       .excludes(profile);
 }
 
@@ -97,7 +97,7 @@ Result<KnownCluster> know_cluster(const App& app, const ClusterSource& source) {
       if (kept.error().kind != ErrorKind::not_found) note(app, kept.error());
       return asked.error();
     }
-    say(app.err, "torc: note: this is what Slurm said {}, for now it does not: {}\n",
+    say(app.err, "torc: note: this is what Slurm said {}; it does not answer now: {}\n",
         show_age(kept->read_at, now), asked.error().what);
     return from_kept();
   }

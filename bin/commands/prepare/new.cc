@@ -53,10 +53,10 @@ Result<Exit> make(const App& app, const Starter& starter, const StarterValues& v
   const std::string text = fill(starter, values, file);
   // By its ending it would be read as something else.
   if (Path(file).extension() == ".torc")
-    return invalid(fmt::format("'{}' would be called as a store is", printable(file)),
+    return invalid(fmt::format("'{}' is a name for a store", printable(file)),
                    "stores end in .torc, workflow files in .yaml");
   if (text.starts_with("#!") && has_workflow_ending(file))
-    return invalid(fmt::format("'{}' would not be read as the script that it is", printable(file)),
+    return invalid(fmt::format("a file named '{}' would not be read as a script", printable(file)),
                    "give it no ending, or .sh");
   TORC_TRY(write_file_of(app, file, text));
   const std::string word = shell_word(file);
@@ -94,7 +94,7 @@ void add_new(Command& c) {
   c.about("Write a workflow file to start from");
   std::vector<std::string> kinds;
   for (const Starter& s : starters()) kinds.emplace_back(s.kind);
-  c.argument("KIND", o.kind, "without one: ask on a terminal, else list them")
+  c.argument("KIND", o.kind, "the kind (default: ask on a terminal, otherwise list the kinds)")
       .value("KIND")
       .choices(kinds);
   c.argument("FILE", o.file, "file to make (default: print it)").value("FILE");

@@ -70,11 +70,10 @@ Result<std::optional<Allocations>> plan_allocations(const App& app, const PlanOp
 Result<Exit> write(const App& app, const PlanOptions& options, const workflow::LoadedSpec& loaded) {
   if (!loaded.workflow->launcher.empty())
     return invalid(
-        "schedulers are written for clusters of Slurm, and the workflow has another "
-        "launcher",
+        "schedulers can be written for Slurm only, and the workflow has another launcher",
         "write them by hand");
   if (options.no_slurm && options.cluster.profile.empty())
-    return invalid("nothing is known of a cluster", "give a profile of it with --profile FILE");
+    return invalid("nothing is known about a cluster", "give a profile of it with --profile FILE");
   TORC_ASSIGN(const KnownCluster known, know_cluster(app, options.cluster));
   return write_plan(app, options.spec, loaded, known, may_ask(app, options, known), options.write);
 }
@@ -125,7 +124,8 @@ void add_plan(Command& c) {
              "write slurm_schedulers as recommended into the workflow file (YAML), and bind jobs "
              "where there are several");
   write.excludes(json);
-  c.option("--account", o.write.account, "of the allocations; else one of yours, as Slurm tells it")
+  c.option("--account", o.write.account,
+           "account of the allocations (default: one of yours, as Slurm says)")
       .value("NAME")
       .needs(write);
   c.option("-o,--output", o.write.output, "write a new file instead").value("FILE").needs(write);

@@ -33,7 +33,7 @@ std::optional<Error> problem_of(const cluster::AllocationPlan& plan) {
                      "give the jobs a runtime");
     if (!one.recommended.choice) return invalid(one.recommended.sentence, "");
   }
-  if (plan.groups.empty()) return invalid("there are no jobs that a scheduler could be for", "");
+  if (plan.groups.empty()) return invalid("no job could use a scheduler", "");
   return std::nullopt;
 }
 
@@ -61,7 +61,7 @@ Result<std::vector<cluster::WrittenScheduler>> schedulers_of(const KnownCluster&
     cluster::WrittenScheduler written{scheduler_for(known.cluster, one.group, choice, account),
                                       choice.at_once};
     if (written.scheduler.account.empty())
-      return invalid("nobody says which account the allocations are for", "say --account NAME");
+      return invalid("no account is given for the allocations", "name it with --account NAME");
     written.scheduler.name = name_for(written.scheduler.name, all);
     all.push_back(std::move(written));
   }

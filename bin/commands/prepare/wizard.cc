@@ -76,7 +76,7 @@ Result<void> take_starter(const std::string& answer, const Starter*& to) {
   else if (named != all.end())
     to = &*named;
   else
-    return invalid(fmt::format("{} is none of these", torc::quoted(answer)),
+    return invalid(fmt::format("{} is not one of these", torc::quoted(answer)),
                    fmt::format("write a number from 1 to {}, or its name", all.size()));
   return {};
 }
@@ -95,7 +95,7 @@ std::optional<Wish> ask_for_starter(const App& app,
                                     bool (*is_there)(const App& app, const std::string& file)) {
   Wish wish;
   const auto all = starters();
-  say(app.out, "What shall it be? Enter takes what stands in brackets, Ctrl-C leaves.\n");
+  say(app.out, "What do you want to make? Enter takes the answer in brackets, Ctrl-C leaves.\n");
   for (std::size_t i = 0; i < all.size(); ++i)
     say(app.out, "  {}  {:<14} {}\n", i + 1, all[i].kind, all[i].about);
   if (!ask(app, "Which", "1",

@@ -15,6 +15,7 @@
 #include "bin/commands/selection.h"
 #include "bin/locate.h"
 #include "bin/tables.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/chosen_jobs.h"
@@ -88,7 +89,7 @@ Result<std::vector<claim::JobRange>> named_jobs(const claim::Reader& reader,
 
 Error all_removed() {
   return invalid(
-      "what was named is out of the workflow: its file has it no more, or `torc rm` took "
+      "what was named is no longer in the workflow: its file does not have it, or `torc rm` took "
       "it out",
       "write it into the file and apply that, or `torc rm --undo NAME`");
 }
@@ -136,7 +137,8 @@ Result<bool> force_jobs(const App& app, store::Store& store, const ChoiceOptions
     if (completed > 0) {
       print_change(app, plan, "would run again:", true, store.directory());
       if (!confirms_redoing(app, completed)) {
-        say(app.err, "torc: nothing was changed and nothing was run; --yes does not ask\n");
+        say(app.err,
+            "torc: not confirmed: nothing was changed and nothing was run; --yes does not ask\n");
         return false;
       }
     }
@@ -192,9 +194,9 @@ Exit exit_of(const ChosenCounts& counts) {
 }
 
 std::string show(const ChosenCounts& counts) {
-  std::string text =
-      fmt::format("{} of {} job(s) that were asked for completed",
-                  show_count(counts.of(JobState::completed)), show_count(counts.jobs()));
+  std::string text = fmt::format("{} of {} that {} asked for completed",
+                                 show_count(counts.of(JobState::completed)),
+                                 plural(counts.jobs(), "job"), counts.jobs() == 1 ? "was" : "were");
   const auto tell = [&](std::uint64_t jobs, std::string_view what) {
     if (jobs > 0) text += fmt::format(", {} {}", show_count(jobs), what);
   };

@@ -62,7 +62,7 @@ Result<ChosenCounts> count_chosen(const claim::Reader& reader,
                                   const std::vector<claim::JobRange>& jobs);
 Result<ChosenCounts> count_chosen(store::Store& store, const std::vector<claim::JobRange>& jobs);
 [[nodiscard]] nlohmann::ordered_json to_json(const ChosenCounts& counts);
-// "5 of 6 job(s) that were asked for completed, 1 failed".
+// "5 of 6 jobs that were asked for completed, 1 failed".
 [[nodiscard]] std::string show(const ChosenCounts& counts);
 
 }  // namespace torc::cli

@@ -128,7 +128,7 @@ void print(std::FILE* to, const ShownFailures& failures, const std::string& show
   }
   if (const std::uint64_t more = failures.jobs - failures.first.size(); more > 0)
     say(to, "and {} more: torc results {} --failed\n", show_count(more), shown);
-  say(to, "when what is wrong is mended: torc retry {} --failed, then {}\n", shown, again);
+  say(to, "once that is fixed: torc retry {} --failed, then {}\n", shown, again);
 }
 
 nlohmann::ordered_json to_json(const ShownFailures& failures) {

@@ -12,6 +12,7 @@
 #include "bin/flags.h"
 #include "bin/tables.h"
 #include "lib/base/json_value.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/base/text/table.h"
@@ -119,13 +120,13 @@ Result<Exit> run(const App& app, const NodeOptions& options) {
     return Exit::ok;
   }
   if (workers.empty()) {
-    say(app.out, "no worker of yours on {}\n", machine.host);
+    say(app.out, "you have no worker on {}\n", machine.host);
   } else {
     print_table(app, workers);
   }
-  say(app.out, "free here: {} of {} CPU(s), {} of {}, {} of {} GPU(s){}\n", free.cpu_count(),
-      machine.cpus, show_bytes(free.memory + free.own_memory), show_bytes(machine.memory),
-      gpus_in(fresh, free.gpus).size(), gpus,
+  say(app.out, "free here: {} of {}, {} of {}, {} of {}{}\n", free.cpu_count(),
+      plural(machine.cpus, "CPU"), show_bytes(free.memory + free.own_memory),
+      show_bytes(machine.memory), gpus_in(fresh, free.gpus).size(), plural(gpus, "GPU"),
       free.gpus == 0 ? "" : ": " + joined(gpus_in(fresh, free.gpus)));
   return Exit::ok;
 }
@@ -134,7 +135,7 @@ Result<Exit> run(const App& app, const NodeOptions& options) {
 
 void add_node(Command& c) {
   auto& o = c.options<NodeOptions>();
-  c.about("Show which of your workers hold what of this node");
+  c.about("Show what of this node each of your workers holds");
   c.flag("--json", o.json, "machine-readable output");
   c.shows_tables();
   c.run([&o](const App& app) { return run(app, o); });

@@ -7,6 +7,7 @@
 
 #include "bin/commands/selection.h"
 #include "bin/tables.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/chosen_jobs.h"
@@ -54,10 +55,6 @@ Result<std::vector<Outlook::Stage>> read_stages(const claim::Reader& reader,
     stages.push_back({one, same == unreachable.end() ? 0 : same->of(JobState::blocked)});
   }
   return stages;
-}
-
-std::string plural(std::uint64_t n, std::string_view one) {
-  return fmt::format("{} {}{}", show_count(n), one, n == 1 ? "" : "s");
 }
 
 // What is left besides what would run: ", 1 failed, 2 never reached".

@@ -35,6 +35,7 @@
 #include "bin/locate.h"
 #include "bin/trust.h"
 #include "lib/base/dead_mount.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/chosen_jobs.h"
@@ -159,7 +160,8 @@ Result<Followed> follow_file(const App& app, const RunOptions& options, store::S
     is_told = found.redone() > 0;
     if (is_told) print_applied(app, found, true, !options.choice.chooses());
     if (is_told && !confirms_redoing(app, found.redone())) {
-      say(app.err, "torc: nothing was changed and nothing was run; --yes does not ask\n");
+      say(app.err,
+          "torc: not confirmed: nothing was changed and nothing was run; --yes does not ask\n");
       return Followed{false, {}};
     }
   }
@@ -176,11 +178,13 @@ Result<void> refuse_second_store(const App& app, const workflow::LoadedSpec& loa
   const Path other = beside / directory.filename();
   std::error_code error;
   if (other == directory || !std::filesystem::is_directory(other, error)) return {};
-  return Error{ErrorKind::exists,
-               fmt::format("the store of {} lies beside it, {}: here a second one would begin",
-                           loaded.file, printable(other.string())),
-               fmt::format("go on with it: cd {} and say it there; --store DIR makes another one",
-                           shell_word(beside.string()))};
+  return Error{
+      ErrorKind::exists,
+      fmt::format("the store of {} is beside it, {}, and a second one would be made here",
+                  loaded.file, printable(other.string())),
+      fmt::format(
+          "to go on with it: cd {}, and run the command there; --store DIR makes another one",
+          shell_word(beside.string()))};
 }
 
 // Of a workflow that has no store yet: whether there are the jobs that were named, and with `-n`
@@ -383,15 +387,15 @@ Result<Exit> run(const App& app, RunOptions options, const std::string& again) {
   TORC_TRY(summary);
   if (has_to_follow_again(*summary, at_work, chosen)) {
     if (!options.json && !options.worker.quiet)
-      say(app.out, "what was at work by the file as it was has ended\n");
+      say(app.out, "the jobs that were started from the earlier file have ended\n");
     options.choice.force.clear();
     options.yes = true;  // it was said that they run again
     return run(app, std::move(options), again);
   }
   if (!at_work.empty() && !options.json)
     say(app.err,
-        "torc: note: what was at work when the file was followed runs by it as it was: `{}` "
-        "when it has ended\n",
+        "torc: note: jobs that were running when the file was applied go on as they were; when "
+        "they have ended: `{}`\n",
         again);
   const auto took = std::chrono::duration_cast<WallTime>(app.clock.boot_now() - begun);
   TORC_ASSIGN(const auto counts, count_at_end(app, *summary, directory, chosen));
@@ -436,11 +440,12 @@ void add_run(Command& c) {
       .value("STAGE")
       .one_at_a_time();
   c.option("--force", o.choice.force,
-           "these jobs, and everything built on them, run again: by name, 'align_*', stage:align")
+           "run these jobs, and everything that depends on them, again: by name, 'align_*', "
+           "stage:align")
       .value("NAME")
       .one_at_a_time();
   c.option("--store", o.store, "for a workflow file: directory of the store").value("DIR");
-  c.option("--engine", o.engine, "for a workflow file: as for init")
+  c.option("--engine", o.engine, "for a workflow file: engine of the store, as for init")
       .value("ENGINE")
       .choices({"auto", "lmdb", "journal"})
       .shows_default();

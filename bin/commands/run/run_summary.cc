@@ -9,6 +9,7 @@
 #include "bin/commands/run/failures.h"
 #include "bin/commands/run/working.h"
 #include "lib/base/json_value.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/report/file_count.h"
@@ -43,16 +44,17 @@ void print_end(const App& app, const worker::WorkerSummary& summary) {
   if (summary.end == worker::WorkerEnd::time_up || summary.end == worker::WorkerEnd::idle) {
     say(app.out, "it left because {}{}\n",
         summary.end == worker::WorkerEnd::time_up ? "its time was up (--time-limit)"
-                                                  : "it had no job for so long (--idle-timeout)",
+                                                  : "it had no job for too long (--idle-timeout)",
         summary.given_back == 0
             ? ""
-            : fmt::format("; {} job(s) that it had begun run again", summary.given_back));
+            : fmt::format("; {} that it had begun {} again", plural(summary.given_back, "job"),
+                          summary.given_back == 1 ? "runs" : "run"));
   }
   if (was_interrupted(summary))
     say(app.out, "interrupted by {}\n", signal_name(summary.interrupted_by));
   if (const claim::WorkflowState& w = summary.workflow; w.halted()) {
-    say(app.out, "nothing more was started after {} failure(s): max_failures is {}\n",
-        show_count(report::failures(w)), show_count(w.max_failures));
+    say(app.out, "nothing more was started after {}: max_failures is {}\n",
+        plural(report::failures(w), "failure"), show_count(w.max_failures));
   }
 }
 
@@ -61,16 +63,16 @@ void print_what_does_not_fit(const App& app, const worker::WorkerSummary& summar
                              std::uint64_t ready, const std::string& shown) {
   const claim::WorkflowState& w = summary.workflow;
   if (w.budget_holds) {
-    say(app.out, "the budget keeps {} ready job(s) from starting; see `torc status {}`\n",
-        show_count(ready), shown);
+    say(app.out, "the budget keeps {} from starting; see `torc status {}`\n",
+        plural(ready, "ready job"), shown);
   } else if (w.limits_hold) {
     say(app.out,
-        "a limit keeps {} ready job(s) from starting; see `torc status {}`, and `torc set --limit` "
+        "a limit keeps {} from starting; see `torc status {}`, and `torc set --limit` "
         "to raise it\n",
-        show_count(ready), shown);
+        plural(ready, "ready job"), shown);
   } else {
-    say(app.out, "{} ready job(s) cannot run on this worker; see `torc jobs {} --state ready`\n",
-        show_count(ready), shown);
+    say(app.out, "{} cannot run on this worker; see `torc jobs {} --state ready`\n",
+        plural(ready, "ready job"), shown);
     for (const std::string& line : summary.mismatches) say(app.out, "  {}\n", line);
   }
 }
@@ -125,8 +127,8 @@ void print_summary(const App& app, const RunEnd& end) {
   const std::uint64_t bad = report::failures(w);
   const std::uint64_t canceled = w.of(JobState::canceled) - w.unmet;
   const bool idle = had_nothing_to_do(end);
-  say(app.out, "{}: {}{} of {}{} completed", printable(w.name), idle ? "nothing to do: " : "",
-      show_count(w.of(JobState::completed)), show_count(w.jobs), idle ? "" : " job(s)");
+  say(app.out, "{}: {}{} of {} completed", printable(w.name), idle ? "nothing to do: " : "",
+      show_count(w.of(JobState::completed)), plural(w.jobs, "job"));
   if (bad > 0) say(app.out, ", {} failed", show_count(bad));
   if (canceled > 0) say(app.out, ", {} canceled", show_count(canceled));
   if (w.unmet > 0) say(app.out, ", {} not needed", show_count(w.unmet));
@@ -148,11 +150,10 @@ void print_summary(const App& app, const RunEnd& end) {
   else
     say(app.out, " in {}; {} in {}\n", show_duration(end.took),
         show_files(report::count_files(store, kMostFiles)), shown);
-  if (blocked > 0 && !report::never_reached(w))
-    say(app.out, "{} job(s) {}\n", show_count(blocked), report::show_blocked(w));
+  if (blocked > 0 && !report::never_reached(w)) say(app.out, "{}\n", report::show_blocked(w));
   if (w.actions.failed > 0)
-    say(app.out, "{} action(s) failed; see: torc actions {}; torc actions {} --output NUMBER\n",
-        show_count(w.actions.failed), shown, shown);
+    say(app.out, "{} failed; see: torc actions {}; torc actions {} --output NUMBER\n",
+        plural(w.actions.failed, "action"), shown, shown);
   if (const std::string left = report::show_left(w); !left.empty()) say(app.out, "{}\n", left);
   if (w.of(JobState::held) > 0)
     say(app.out, "held jobs run when they are released: torc release {} --all\n", shown);

@@ -93,7 +93,7 @@ class Supervisor {
       const int number = child_.wait(patience);
       if (number == SIGCHLD) return;
       if (number == 0) {
-        tell("all workers have left, and {} does not return: ending it", argv_.front());
+        tell("all workers have left, but {} does not return: ending it", argv_.front());
         ended_here_ = true;
         patience.reset();
         child_.send(SIGKILL);
@@ -124,7 +124,7 @@ class Supervisor {
       tell("{} {}; starting the workers again ({} of at most {} times within {})", argv_.front(),
            how(), replacements_.recent(now), exec::kMostReplacements, within);
     } else {
-      tell("{} {}, again after {} new starts within {}: this allocation is left", argv_.front(),
+      tell("{} {}, again after {} new starts within {}: this allocation is given up", argv_.front(),
            how(), exec::kMostReplacements, within);
     }
     return may;
@@ -232,12 +232,13 @@ std::optional<std::vector<std::string>> srun_of_workers(const App& app,
 
 void add_supervise(Command& c) {
   auto& o = c.options<SuperviseOptions>();
-  c.about("Start the workers of an allocation, again when they were killed (by the batch scripts)");
+  c.about(
+      "Start the workers of an allocation, and again if they are killed (batch scripts use this)");
   c.argument("COMMAND", o.words, "-- srun [OPTIONS…] torc worker STORE")
       .value("-- COMMAND…")
       .required();
   c.option("--collect", o.collect,
-           "afterwards keep in this store what Slurm's accounting tells of the jobs' steps")
+           "at the end, keep in this store what Slurm's accounting says about the jobs' steps")
       .value("STORE");
   c.footer(fmt::format(
       "The last command of a batch script: exec torc supervise -- srun … torc worker STORE\n"

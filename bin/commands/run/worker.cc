@@ -25,6 +25,7 @@
 #include "lib/allocate/pass.h"
 #include "lib/base/end_margins.h"
 #include "lib/base/number.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
@@ -50,10 +51,10 @@ constexpr std::chrono::seconds kEndLimit{5};        // squeue and scancel, of th
 std::string show_end(const worker::WorkerSetup& setup) {
   if (setup.ends_at) {
     return ", until " + show_time(*setup.ends_at) +
-           (setup.end_is_assumed ? " (by the script's walltime: Slurm told no end)" : "");
+           (setup.end_is_assumed ? " (from the script's walltime: Slurm did not say)" : "");
   }
   if (setup.is_of_launcher) return ", without a known end";
-  return setup.allocation.empty() ? "" : ", without a known end (Slurm told none)";
+  return setup.allocation.empty() ? "" : ", without a known end (Slurm did not say)";
 }
 
 // "; group nodes; label gpu; 2 fpga; as node n1": what it serves and has beside CPUs and memory.
@@ -73,9 +74,9 @@ std::string show_kind(const worker::WorkerSetup& setup) {
 
 void announce(const App& app, const worker::WorkerSetup& setup, const Path& store) {
   const exec::Machine& m = setup.machine;
-  say(app.out, "{} worker on {} for {}: {} CPU(s) ({}), {} ({}), {} GPU(s){}{}{}\n",
-      show_time(app.clock.wall_now()), m.host, store.string(), m.cpus, m.cpus_from,
-      show_bytes(m.memory), m.memory_from, m.gpus.size(),
+  say(app.out, "{} worker on {} for {}: {} ({}), {} ({}), {}{}{}{}\n",
+      show_time(app.clock.wall_now()), m.host, store.string(), plural(m.cpus, "CPU"), m.cpus_from,
+      show_bytes(m.memory), m.memory_from, plural(m.gpus.size(), "GPU"),
       setup.allocation.empty() ? "" : ", allocation " + setup.allocation, show_end(setup),
       show_kind(setup));
   std::fflush(app.out);
@@ -285,7 +286,7 @@ Result<std::optional<Exit>> work_on_all_nodes(const App& app,
 
 void add_worker(Command& c) {
   auto& o = c.options<worker::WorkerOptions>();
-  c.about("Work for a store until its workflow is done (started by the batch scripts)");
+  c.about("Work for a store until its workflow is done (batch scripts use this)");
   c.argument("STORE", o.store, "store");
   add_worker_flags(c, o);
   const Flag idle = c.option("--workers-idle", o.workers_idle, parse_duration,
@@ -293,8 +294,8 @@ void add_worker(Command& c) {
                              "this time, e.g. 30s")
                         .value("TIME");
   c.flag("--node-is-shared", o.node_is_shared,
-         "with --workers-idle: leave alone, since others may use what this worker leaves of its "
-         "node")
+         "with --workers-idle: do not wait for the others, since other jobs may use what this "
+         "worker leaves of its node")
       .needs(idle);
   c.option("--group", o.group,
            "workers with the same name run jobs of several nodes (default: those of an allocation)")

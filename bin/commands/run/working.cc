@@ -35,11 +35,11 @@ void add_worker_flags(Command& c, worker::WorkerOptions& o) {
       .value("NAME=…")
       .one_at_a_time();
   c.option("-j,--max-parallel-jobs", o.max_parallel_jobs,
-           "run at most N jobs at a time and ignore what they need")
+           "run at most N jobs at a time, whatever they need")
       .value("N")
       .at_least_one();
   c.flag("--overcommit", o.overcommit,
-         "take no notice of other workers on this node, which take none of this one");
+         "take no notice of other workers on this node, and let them take none of this one");
   c.option("--scheduler", o.scheduler, "serve jobs bound to this scheduler (and unbound ones)")
       .value("NAME");
   const Flag label =
@@ -59,13 +59,14 @@ void add_worker_flags(Command& c, worker::WorkerOptions& o) {
        "--grace", o.grace, parse_duration,
        "after SIGTERM all jobs end within this time (default 30s; under Slurm KillWait less 5s)")
       .value("TIME");
-  c.option("--lease-ttl", o.lease_ttl, parse_duration,
-           "silence after which others take this worker's jobs over (default 5m, at least 10s)")
+  c.option(
+       "--lease-ttl", o.lease_ttl, parse_duration,
+       "silence after which other workers take over this worker's jobs (default 5m, at least 10s)")
       .value("TIME");
   c.flag("--no-bell", o.no_bell,
-         "open no UDP port to hear of work at once, and send nothing to those of other workers");
+         "use no UDP messages between workers, by which they hear of work at once");
   c.option("--bell-interface", o.bell_interface,
-           "where that port is (default: what this host's name stands for)")
+           "interface or address for these messages (default: what this host's name stands for)")
       .value("NAME|ADDRESS");
   c.option("--output-dir", o.output_dir, "where job output goes (default: STORE/logs/jobs)")
       .value("DIR");

@@ -142,9 +142,10 @@ Result<void> check_nobody_works(const App& app, const AdoptOptions& options, con
 std::string text_of(store::Adoption adoption, const App& app) {
   switch (adoption) {
     case store::Adoption::adopted:
-      return fmt::format("is now of this machine, {}; no other one can open it", app.world.host);
+      return fmt::format("now belongs to this machine, {}; no other machine can open it",
+                         app.world.host);
     case store::Adoption::not_needed:
-      return "is of this machine already: nothing was changed";
+      return "belongs to this machine already: nothing was changed";
     case store::Adoption::of_all:
       return "has engine journal, which any host may open: nothing was changed";
   }

@@ -9,6 +9,7 @@
 #include "bin/commands/commands.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/claim/audit/verify.h"
 #include "lib/claim/queries/queries.h"
@@ -65,18 +66,19 @@ void print(const App& app, const BackupOptions& options, const store::BackedUp& 
     say(app.out, "{}\n", report::json_text(out));
     return;
   }
-  say(app.out, "{}: workflow '{}' as of commit {}, {} job(s): {}\n", target.string(),
-      contents.workflow.name, made.sequence, show_count(contents.workflow.jobs),
+  say(app.out, "{}: workflow '{}' as of commit {}, {}: {}\n", target.string(),
+      contents.workflow.name, made.sequence, plural(contents.workflow.jobs, "job"),
       report::show_counts(contents.workflow.counts));
   say(app.out, "verified; engine {}, a store of its own with id {}\n",
       to_string(made.identity.engine), made.identity.id_hex());
   if (contents.workers > 0) {
     say(app.out,
-        "{} worker(s) were at work: whoever works on the copy runs their jobs again when their "
-        "leases have run out\n",
-        contents.workers);
+        "{} {} at work: the jobs that ran there run again in the copy when the leases have run "
+        "out\n",
+        plural(contents.workers, "worker"), contents.workers == 1 ? "was" : "were");
   }
-  say(app.out, "not in it: the output of jobs (logs/); its batch scripts name the original\n");
+  say(app.out,
+      "not copied: the output of jobs (logs/); its batch scripts still name the original\n");
 }
 
 Result<Exit> run(const App& app, const BackupOptions& options) {
@@ -104,11 +106,11 @@ Result<Exit> run(const App& app, const BackupOptions& options) {
 void add_backup(Command& c) {
   auto& o = c.options<BackupOptions>();
   c.about("Copy a store while workers go on; the copy is a store");
-  c.argument("DEST", o.words, "[STORE] DEST; DEST must not be there yet")
+  c.argument("DEST", o.words, "[STORE] DEST; DEST must not exist yet")
       .required()
       .words(1, 2)
       .value("[STORE] DEST");
-  c.option("--engine", o.engine, "of the copy")
+  c.option("--engine", o.engine, "engine of the copy")
       .value("ENGINE")
       .choices({"same", "auto", "lmdb", "journal"})
       .shows_default();

@@ -73,7 +73,7 @@ class CopyRoots {
       }
       return out;
     }
-    return Error{ErrorKind::io, "no place for this node's copies of a store",
+    return Error{ErrorKind::io, "there is no place for this node's copy of a store",
                  "set TMPDIR to a directory on a local disk"};
   }
   CopyRoots(CopyRoots&& other) noexcept
@@ -205,7 +205,7 @@ Result<void> Bench::measure() {
   directory_ = std::filesystem::canonical(app_.directory / options_.directory, failed);
   if (failed) {
     return os_error(failed.value(), "cannot look at " + options_.directory,
-                    "name a directory that is there");
+                    "name a directory that exists");
   }
   TORC_ASSIGN(const std::uint64_t magic, app_.world.disk.filesystem(directory_));
   type_ = store::filesystem_type(magic);
@@ -291,7 +291,7 @@ void add_bench(Command& c) {
   auto& o = c.options<BenchOptions>();
   c.about("Measure what commits cost in a directory");
   c.argument("DIR", o.directory, "directory (default: the working directory)");
-  c.option("--seconds", o.seconds, parse_seconds, "how long in all (default 10)").value("N");
+  c.option("--seconds", o.seconds, parse_seconds, "seconds in all (default 10)").value("N");
   c.option("--processes", o.processes, "workers at once (default 4)").value("N").between(1, 256);
   c.option("--engine", o.engine, "auto: the one that a store here would have")
       .value("ENGINE")

@@ -8,6 +8,7 @@
 #include "bin/commands/commands.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/report/job_view.h"
 #include "lib/store/engine/engine_name.h"
@@ -40,9 +41,9 @@ Result<Outcome> act(const App& app, const Path& directory) {
     }));
   }
   if (out.engine == store::Engine::lmdb && !out.live_workers.empty()) {
-    return Error{ErrorKind::busy,
-                 workflow::show_workers(out.live_workers) + " in " + directory.string(),
-                 "engine lmdb is compacted when nobody works: end them first"};
+    return Error{
+        ErrorKind::busy, workflow::show_workers(out.live_workers) + " in " + directory.string(),
+        "a store of engine lmdb can be compacted only while no worker is there: end them first"};
   }
   TORC_ASSIGN(out.before, store::size_of_state(app.world, directory));
   TORC_TRY(
@@ -67,11 +68,11 @@ Result<Exit> run(const App& app, const CompactOptions& options) {
     say(app.out, "{}\n", report::json_text(out));
     return Exit::ok;
   }
-  say(app.out, "{}: {} in {} file(s), before {} in {}\n", path.string(),
-      show_bytes(done.after.bytes), show_count(done.after.files), show_bytes(done.before.bytes),
-      show_count(done.before.files));
+  say(app.out, "{}: {} in {}, before {} in {}\n", path.string(), show_bytes(done.after.bytes),
+      plural(done.after.files, "file"), show_bytes(done.before.bytes),
+      plural(done.before.files, "file"));
   if (!done.live_workers.empty()) {
-    say(app.out, "{}: what became superfluous less than ten minutes ago stays for them\n",
+    say(app.out, "{}: files that became superfluous less than ten minutes ago are kept for them\n",
         workflow::show_workers(done.live_workers));
   }
   return Exit::ok;

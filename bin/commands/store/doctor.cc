@@ -141,7 +141,8 @@ void add_doctor(Command& c) {
            "--two-node: how long to wait for the other (default 5m)")
       .value("TIME");
   c.option("--bell-interface", o.bell_interface,
-           "--two-node: on which to hear bells (default: what the host's name stands for)")
+           "--two-node: interface or address for messages between workers (default: what the "
+           "host's name stands for)")
       .value("NAME|ADDRESS");
   c.flag("--json", o.json, "machine-readable output");
   c.footer(

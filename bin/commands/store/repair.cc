@@ -163,7 +163,7 @@ void Repair::show_lost() const {
 
 void Repair::show() const {
   if (repair_->last_good() == 0) {
-    say(app_.out, "{}: nothing is left to go on from\n", directory_.string());
+    say(app_.out, "{}: nothing is left from which it could go on\n", directory_.string());
   } else {
     say(app_.out, "{}: good up to commit {}\n", directory_.string(), repair_->last_good());
   }
@@ -223,8 +223,8 @@ Result<Exit> Repair::act() {
                         "end them first (scancel, Ctrl-C); when they are surely gone, --force"});
   }
   if (!agreed()) {
-    return finish(Error{ErrorKind::invalid, "not repaired: nobody agreed",
-                        "add --yes to do it without a question"});
+    return finish(Error{ErrorKind::invalid, "not confirmed: nothing was repaired",
+                        "--yes repairs without asking"});
   }
   auto done = repair_->carry_out(utc_name(app_.clock.wall_now()));
   if (!done) return finish(done.error());
@@ -254,11 +254,12 @@ Result<Exit> Repair::confirm() {
   const auto verified = store::verify(app_.world, directory_, claim::verify_state);
   if (!verified) {
     Error error = verified.error();
-    error.what = "nothing was found that could be repaired, and yet: " + error.what;
+    error.what =
+        "nothing was found that could be repaired, but the store is not whole: " + error.what;
     if (error.kind == ErrorKind::busy)
       error.remedy =
-          "end all workers and start again; where it is told still, put the store back "
-          "from a backup (`torc backup` makes them)";
+          "end all workers and try again; if this is still reported, put the store back from a "
+          "backup (`torc backup` makes them)";
     if (error.kind == ErrorKind::corrupt)
       error.remedy =
           "keep a copy of the directory, put the store back from a backup (`torc "
@@ -312,20 +313,20 @@ void add_repair(Command& c) {
        "engine lmdb: put what can be read into a new directory, a store where nothing is missing")
       .value("NEW")
       .check([](const std::string& name) {
-        return name.empty() ? "names no directory" : std::string();
+        return name.empty() ? "is empty; name a directory" : std::string();
       })
       .excludes(tail);
-  c.flag("--yes", o.yes, "without a question");
-  c.flag("--force", o.force, "although workers are registered as alive (they are surely gone)");
+  c.flag("--yes", o.yes, "do not ask");
+  c.flag("--force", o.force,
+         "even if workers are registered as alive (make sure that they are gone)");
   c.flag("--json", o.json, "machine-readable output");
   c.shows_tables();
   c.footer(
-      "\nWithout --quarantine-tail it only looks. Nothing is ever deleted, and --salvage changes\n"
-      "nothing in STORE. What it makes is a store only if no record is missing and they fit\n"
-      "together; else it is lists: jobs.jsonl and records.jsonl.\n"
-      "Exit codes: 0 nothing to repair, or repaired and verified, or salvaged as a store that is\n"
-      "verified; 4 damaged and not repaired;\n"
-      "2 nobody agreed to the repair, or wrong flags.");
+      "\nWithout --quarantine-tail it only looks. Nothing is ever deleted, and --salvage "
+      "changes\nnothing in STORE. What it makes is a store only if no record is missing and they "
+      "fit\ntogether; otherwise it makes lists: jobs.jsonl and records.jsonl.\nExit codes: 0 "
+      "nothing to repair, or repaired and verified, or salvaged as a store that is\nverified; 4 "
+      "damaged and not repaired;\n2 the repair was not confirmed, or wrong flags.");
   c.run([&o](const App& app) { return run(app, o); });
 }
 

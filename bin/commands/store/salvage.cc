@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "lib/base/json_value.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/claim/audit/verify.h"
 #include "lib/claim/tables/tables.h"
@@ -194,7 +195,7 @@ Result<void> Salvage::write_lists() {
 
 Error Salvage::no_store() const {
   return {ErrorKind::corrupt,
-          fmt::format("{} is no store and cannot be run: {}", target_.string(), why_not_),
+          fmt::format("{} is not a store and cannot be run: {}", target_.string(), why_not_),
           fmt::format("what can be read of the jobs is in {}; to go on, put {} back from a backup, "
                       "or make it anew with `torc init`",
                       workflow::shown_path(app_, target_ / "jobs.jsonl"),
@@ -209,15 +210,15 @@ void Salvage::show() const {
       show_count(remains.entries.size()), show_count(remains.expected), as_of);
   if (salvaged_.which == Salvaged::Which::before)
     say(app_.out,
-        "the newest state is not whole: this is the one before, without the last commit\n");
+        "the newest state is damaged: this is the one before it, without the last commit\n");
   if (salvaged_.which == Salvaged::Which::only) {
     say(app_.out,
         "one of the two heads is damaged: whether this is the newest state or the one before it "
         "is not known, so the last commit may be missing\n");
   }
   if (remains.lost_pages > 0) {
-    say(app_.out, "{}{} page(s) are not whole\n", remains.knows_used_pages ? "" : "at least ",
-        show_count(remains.lost_pages));
+    say(app_.out, "{}{} {} damaged\n", remains.knows_used_pages ? "" : "at least ",
+        plural(remains.lost_pages, "page"), remains.lost_pages == 1 ? "is" : "are");
   }
   if (remains.older_cut) say(app_.out, "of what older pages say only the first 64 MiB were read\n");
   if (!lost_.kinds.empty()) say(app_.out, "may be missing: {}\n", lost_.show_kinds());
@@ -279,19 +280,20 @@ Result<Exit> Salvage::run() {
       say(app_.out, "\n{}: a store of its own, verified; the next commit is {}\n", target_.string(),
           salvaged_.sequence + 1);
       if (!live_workers_.empty()) {
-        say(app_.out, "{}: whoever works on the new store runs their jobs again\n",
+        say(app_.out, "{}: their jobs run again in the new store\n",
             workflow::show_workers(live_workers_));
       }
       say(app_.out,
-          "not in it: the output of jobs (logs/); its batch scripts name the damaged store\n");
+          "not copied: the output of jobs (logs/); its batch scripts still name the damaged "
+          "store\n");
     }
     return finish({});
   }
   if (!options_.json) {
     say(app_.out,
-        "\n{}: {} job(s) in jobs.jsonl, {} of them as an older page has them, which may have been "
+        "\n{}: {} in jobs.jsonl, {} of them as an older page has them, which may have been "
         "overtaken; jobs that are not in it have not run, or nothing is known of them\n",
-        target_.string(), show_count(jobs_), show_count(older_));
+        target_.string(), plural(jobs_, "job"), show_count(older_));
   }
   return finish(no_store());
 }

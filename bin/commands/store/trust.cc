@@ -37,7 +37,7 @@ Exit list(const App& app, const TrustOptions& o, const std::vector<TrustedStore>
   }
   for (const TrustedStore& s : trusted)
     say(app.out, "{}  (user {})\n", printable(s.path.string()), s.owner);
-  if (trusted.empty()) say(app.out, "none; your own stores need no trust\n");
+  if (trusted.empty()) say(app.out, "no store is trusted; your own stores need no trust\n");
   return Exit::ok;
 }
 
@@ -48,7 +48,7 @@ Exit done(const App& app, const TrustOptions& o, const TrustedStore& store, bool
     say(app.out, "{}\n", report::json_text(answer));
   } else {
     say(app.out, "{} {}\n", printable(store.path.string()),
-        is_trusted ? "may be found from now on" : "is not trusted any more");
+        is_trusted ? "is trusted from now on" : "is not trusted any more");
   }
   return Exit::ok;
 }
@@ -85,7 +85,7 @@ void add_trust(Command& c) {
   c.about("Let a store of another user be found, not only named");
   const Flag store =
       c.argument("STORE", o.store, "store; without one, those that are trusted are listed");
-  c.flag("--forget", o.forget, "trust it no more").needs(store);
+  c.flag("--forget", o.forget, "do not trust it any more").needs(store);
   c.flag("--json", o.json, "machine-readable output");
   c.footer(
       "\nA store says what is run. One that nobody named, the only *.torc here, the one beside a\n"

@@ -8,6 +8,7 @@
 #include "bin/flags.h"
 #include "bin/locate.h"
 #include "lib/base/json_value.h"
+#include "lib/base/plural.h"
 #include "lib/claim/audit/verify.h"
 #include "lib/report/job_view.h"
 
@@ -48,8 +49,8 @@ Result<Exit> run(const App& app, const VerifyOptions& options) {
     return verified ? Exit::ok : Exit::store;
   }
   if (!verified) return verified.error();
-  say(app.out, "{}: clean; commits up to {}, {} file(s) checked, newest snapshot {}\n",
-      path.string(), verified->last_sequence, verified->files, verified->newest_snapshot);
+  say(app.out, "{}: clean; commits up to {}, {} checked, newest snapshot {}\n", path.string(),
+      verified->last_sequence, plural(verified->files, "file"), verified->newest_snapshot);
   return Exit::ok;
 }
 

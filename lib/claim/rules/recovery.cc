@@ -59,17 +59,19 @@ Proposal more_memory(const Failure& failure, const Ceilings& most, const Recover
   more.memory = {rounded_memory(wanted)};
   if (most.memory.value > 0) more.memory = std::min(more.memory, most.memory);
   if (declares_memory(failure.had) && more.memory <= failure.had.memory)
-    return skip(most.memory.value > 0 && failure.had.memory >= most.memory
-                    ? fmt::format("it has the {} that there are at most", show_bytes(most.memory))
-                    : "it had enough by its peak: raise the multiplier");
+    return skip(
+        most.memory.value > 0 && failure.had.memory >= most.memory
+            ? fmt::format("it already has {}, the most that there is", show_bytes(most.memory))
+            : "its peak says that it had enough: raise the multiplier");
   return more;
 }
 
 Proposal more_time(const Failure& failure, const Ceilings& most, const RecoveryTerms& terms) {
   const seconds limit = longest_time(failure.had);
-  if (limit.count() == 0) return skip("it declares no time: nothing of torc's ended it");
+  if (limit.count() == 0) return skip("it declares no time limit, so torc did not end it");
   if (most.runtime.count() > 0 && limit >= most.runtime)
-    return skip(fmt::format("it has the {} that there are at most", show_duration(most.runtime)));
+    return skip(
+        fmt::format("it already has {}, the most that there is", show_duration(most.runtime)));
   Proposal more;
   more.remedy = Remedy::raise_runtime;
   const seconds longest = longer(limit, failure.longest, terms.runtime_multiplier, most.runtime);
@@ -145,8 +147,8 @@ Proposal proposal_for(const Failure& failure, const Ceilings& most, const Recove
   }
   if (terms.retries_unknown) return again;
   return skip(failure.trouble == Trouble::mend
-                  ? "somebody has to mend something first"
-                  : "why is not known; --retry-unknown tries it again");
+                  ? "somebody has to fix something first"
+                  : "the cause is not known; --retry-unknown tries it again");
 }
 
 std::optional<Proposal> recovery_of(const Handler& handler, std::uint32_t before,

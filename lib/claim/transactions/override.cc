@@ -49,10 +49,9 @@ class SettingWriter {
   Result<Change> run(JobRanges jobs) {
     each_job(ledger_.state(), jobs, [&](std::uint64_t id, const Job& job) { set(id, job); });
     if (too_many_)
-      return Error{
-          ErrorKind::invalid,
-          fmt::format("a job would need more than {} resources that have a name", kMostNamed),
-          "NAME=none takes one of them away"};
+      return Error{ErrorKind::invalid,
+                   fmt::format("a job would need more than {} named resources", kMostNamed),
+                   "NAME=none takes one of them away"};
     TORC_TRY(ledger_.close());
     return std::move(change_);
   }

@@ -84,7 +84,7 @@ Result<void> replace_budget(Transaction& tx, State& state, const Usage& most) {
     expense.most = most;
   } else if (tally.of(JobState::claimed) + tally.of(JobState::running) + tally.ending > 0) {
     return Error{ErrorKind::busy, "a budget cannot begin while jobs run that it does not count",
-                 "wait until they have ended (`torc hold --all`), then say it again"};
+                 "wait until they have ended (`torc hold --all`), then try again"};
   }
   tx.put(key, encode(expense));
   tally.rules |= rule::kBudget;

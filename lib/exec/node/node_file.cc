@@ -120,7 +120,7 @@ Result<std::unique_ptr<NodeFile>> NodeFile::open_in(const fs::path& root, const 
     if (file) return map(path, std::move(file), std::move(mine.directory), missing);
     // Of two directories that were made at once, the one that is not taken is removed.
     if (errno == ENOENT && make && tries < kMostTries) continue;
-    if (errno == ELOOP || errno == EISDIR || errno == ENXIO) return refused(path, "is no file");
+    if (errno == ELOOP || errno == EISDIR || errno == ENXIO) return refused(path, "is not a file");
     return os_error(errno, "cannot open " + path.string());
   }
 }
@@ -129,7 +129,7 @@ Result<std::unique_ptr<NodeFile>> NodeFile::map(fs::path path, Descriptor file,
                                                 Descriptor directory, Missing missing) {
   struct stat about {};
   if (fstat(file.get(), &about) != 0) return os_error(errno, "cannot look at " + path.string());
-  if (!S_ISREG(about.st_mode)) return refused(path, "is no file");
+  if (!S_ISREG(about.st_mode)) return refused(path, "is not a file");
   if (about.st_uid != geteuid() || (about.st_mode & 077) != 0 || about.st_nlink > 1)
     return refused(path, "is not private to this user");
   // Never smaller again: what a mapping has beyond the end of its file is lost.

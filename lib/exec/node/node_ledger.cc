@@ -133,7 +133,7 @@ Result<void> Ledger::enter(std::optional<Left>& left) {
     TORC_ASSIGN(file_, NodeFile::open(place_, NodeFile::Missing::make));
     table_ = std::make_unique<NodeTable>(*file_);
     if (!file_->lock()) {
-      return Error{ErrorKind::busy, "the lock of " + file_->path().string() + " cannot be had",
+      return Error{ErrorKind::busy, "the lock of " + file_->path().string() + " cannot be taken",
                    "a stopped worker may hold it: see `torc node`"};
     }
     // The last of those who were there may have removed it in the meantime.
@@ -164,7 +164,7 @@ Result<void> Ledger::enter(std::optional<Left>& left) {
     if (bell_ >= 0) watch_file();
     return {};
   }
-  return Error{ErrorKind::busy, "the node ledger is removed again and again", ""};
+  return Error{ErrorKind::busy, "the node ledger is removed each time that it is made", ""};
 }
 
 // A worker asks several times for each job.

@@ -30,7 +30,7 @@ std::string suggestion(const Report& report, std::string_view name, const std::v
                        std::string_view section) {
   const std::string near = report.guess(name, [&] { return names_of(known); });
   if (!near.empty()) return fmt::format("did you mean {}?", torc::quoted(near));
-  return fmt::format("describe it under {}", section);
+  return fmt::format("define it under {}", section);
 }
 
 // The maps of the jobs of a run, counted from its first.

@@ -214,9 +214,10 @@ TEST(ExpandMistakes, unknown_resources_and_schedulers_are_found_per_value) {
   w.jobs[0].scheduler = "{s}";
   w.jobs.push_back(sweep("u_{i}", 1, 1));
   w.jobs[1].resource_requirements = "big{i}";
-  EXPECT_EQ(mistakes(w), (Mistakes{"no resource requirements are named 'big1' | describe it under "
-                                   "resource_requirements",
-                                   "no scheduler is named 'fost' | did you mean 'fast'?"}));
+  EXPECT_EQ(
+      mistakes(w),
+      (Mistakes{"no resource requirements are named 'big1' | define it under resource_requirements",
+                "no scheduler is named 'fost' | did you mean 'fast'?"}));
 }
 
 TEST(ExpandMistakes, more_jobs_than_the_limit_are_refused_at_once) {

@@ -133,7 +133,7 @@ void JobDependencies::warn_of_both(const Family& family, const std::vector<Upstr
       const bool is_here = job >= jobs_[0].first;  // and not in a workflow that is added to
       report_.add(
           Severity::warning, upstream.place,
-          fmt::format("{} can never start: {} would have to complete, and to fail",
+          fmt::format("{} can never start: {} would have to both complete and fail",
                       torc::quoted(name), is_here ? torc::quoted(jobs_.name(job)) : "a job"),
           "keep one of the two conditions; afterany is for either end");
       return;

@@ -227,7 +227,7 @@ std::optional<std::string> take_json5_number(FormCursor& in) {
   const char32_t next = in.character(bytes);
   if (bytes > 0 && (continues_name(next) || next == '.' || next == '\\')) {
     throw FormMistake{begin, in.at() - begin + in.word().size(),
-                      fmt::format("{}{} is no number", in.since(begin), in.word()),
+                      fmt::format("{}{} is not a number", in.since(begin), in.word()),
                       "put quotes around a text"};
   }
   if (sign == '-' && number != "NaN") number.insert(number.begin(), '-');

@@ -63,7 +63,7 @@ class Json5 {
       if (word == "#")
         throw FormMistake{begin, 1, "'#' begins no comment", "write // in front of a comment"};
       throw FormMistake{begin, word.size(),
-                        is_name ? fmt::format("{} is no value", torc::quoted(word))
+                        is_name ? fmt::format("{} is not a value", torc::quoted(word))
                                 : fmt::format("a value is missing before '{}'", word),
                         is_name ? "put quotes around a text" : "write it, or remove the comma"};
     }
@@ -147,7 +147,7 @@ class Json5 {
       if (in_.peek() == '#')
         throw FormMistake{begin, 1, "'#' begins no comment", "write // in front of a comment"};
       throw FormMistake{begin, in_.word().size(),
-                        fmt::format("{} is no key", torc::quoted(in_.word())),
+                        fmt::format("{} is not a key", torc::quoted(in_.word())),
                         "a key is a name, or a text in quotes"};
     }
     return tree_.scalar(begin, in_.at() - begin, std::move(name), !quoted);

@@ -42,11 +42,11 @@ TEST(Json5, reads_maps_and_lists_with_and_without_a_last_comma) {
       {"{\"a\": [true, false, null], 'b': {c: \"x\"}}", "{a:[true,false,null],b:{c:\"x\"}}"},
       {"[,]", "1:2+1 not valid JSON5: a value is missing before ','"},
       {"[1,,2]", "1:4+1 not valid JSON5: a value is missing before ','"},
-      {"{,}", "1:2+1 not valid JSON5: ',' is no key"},
+      {"{,}", "1:2+1 not valid JSON5: ',' is not a key"},
       {"[1 2]", "1:4+1 not valid JSON5: a comma is missing before this element"},
       {"{a: 1 b: 2}", "1:7+1 not valid JSON5: a comma is missing before this key"},
       {"{a 1}", "1:2+1 not valid JSON5: no ':' follows the key 'a'"},
-      {"[a: 1]", "1:2+1 not valid JSON5: 'a' is no value"},
+      {"[a: 1]", "1:2+1 not valid JSON5: 'a' is not a value"},
       {"['a': 1]", "1:5+1 not valid JSON5: a ':' that follows no key"},
       {"{a: [1}", "1:7+1 not valid JSON5: a comma is missing before this element"},
       {"{a: 1", "1:1+1 not valid JSON5: this '{' is not closed"},
@@ -85,11 +85,11 @@ TEST(Json5, reads_names_without_quotes) {
        "{null:1,true:2,Infinity:3,NaN:4,while:5}"},
       {"{\\u0061b: 1, sig\\u03A3ma: 2}", "{ab:1,sigΣma:2}"},
       {"{ünïcödé: 1, 名: 2}", "{ünïcödé:1,名:2}"},
-      {"{10twenty: 1}", "1:2+8 not valid JSON5: '10twenty' is no key"},
+      {"{10twenty: 1}", "1:2+8 not valid JSON5: '10twenty' is not a key"},
       {"{multi-word: 1}", "1:2+5 not valid JSON5: no ':' follows the key 'multi'"},
       {"{\\x61: 1}", "1:2+1 not valid JSON5: a backslash in a name without quotes"},
       {"{a\\u0020b: 1}", "1:3+6 not valid JSON5: an escape of what no name may have"},
-      {"{→: 1}", "1:2+1 not valid JSON5: '→' is no key"},
+      {"{→: 1}", "1:2+1 not valid JSON5: '→' is not a key"},
   };
   expect_json5(kCases);
 }
@@ -113,11 +113,11 @@ TEST(Json5, reads_numbers_of_every_form_as_decimal_ones) {
       {"[0x]", "1:2+2 not valid JSON5: a hexadecimal number without digits"},
       {"[1e]", "1:2+2 not valid JSON5: an exponent without digits"},
       {"[1e+]", "1:2+3 not valid JSON5: an exponent without digits"},
-      {"[1.2.3]", "1:2+5 not valid JSON5: 1.2.3 is no number"},
-      {"[0x1G]", "1:2+4 not valid JSON5: 0x1G is no number"},
-      {"[1_000]", "1:2+5 not valid JSON5: 1_000 is no number"},
-      {"[Infinityx]", "1:2+9 not valid JSON5: Infinityx is no number"},
-      {"[1e2.3]", "1:2+5 not valid JSON5: 1e2.3 is no number"},
+      {"[1.2.3]", "1:2+5 not valid JSON5: 1.2.3 is not a number"},
+      {"[0x1G]", "1:2+4 not valid JSON5: 0x1G is not a number"},
+      {"[1_000]", "1:2+5 not valid JSON5: 1_000 is not a number"},
+      {"[Infinityx]", "1:2+9 not valid JSON5: Infinityx is not a number"},
+      {"[1e2.3]", "1:2+5 not valid JSON5: 1e2.3 is not a number"},
   };
   expect_json5(kCases);
 }

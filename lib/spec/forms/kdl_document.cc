@@ -157,7 +157,7 @@ class Kdl {
       v.text = number;
       return;
     }
-    throw FormMistake{v.begin, word.size() + 1, fmt::format("#{} is no word of KDL", word),
+    throw FormMistake{v.begin, word.size() + 1, fmt::format("#{} is not a word of KDL", word),
                       "write #true, #false or #null; comments begin with //"};
   }
 
@@ -182,10 +182,10 @@ class Kdl {
     const std::size_t sign = word[0] == '+' || word[0] == '-' ? 1 : 0;
     const bool point = word.size() > sign + 1 && word[sign] == '.' && is_digit(word[sign + 1]);
     if (point)
-      throw FormMistake{begin, word.size(), fmt::format("{} is no number", torc::quoted(word)),
+      throw FormMistake{begin, word.size(), fmt::format("{} is not a number", torc::quoted(word)),
                         "write a digit before the point, or quotes around a text"};
     if (word == "inf" || word == "-inf" || word == "nan")
-      throw FormMistake{begin, word.size(), fmt::format("{} is no value", torc::quoted(word)),
+      throw FormMistake{begin, word.size(), fmt::format("{} is not a value", torc::quoted(word)),
                         fmt::format("write #{}, or quotes around a text", word)};
     return word;
   }
@@ -199,7 +199,7 @@ class Kdl {
           in_.peek() == '#' ? "comments begin with //" : "put quotes around the name"};
     std::string word = bare_word(fmt::format("the name of {}", what));
     if (word == "true" || word == "false" || word == "null")
-      throw FormMistake{begin, word.size(), fmt::format("{} is no name", torc::quoted(word)),
+      throw FormMistake{begin, word.size(), fmt::format("{} is not a name", torc::quoted(word)),
                         "put quotes around it"};
     return word;
   }

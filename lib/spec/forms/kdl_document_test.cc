@@ -81,7 +81,7 @@ TEST(Kdl, reads_nodes_with_values_properties_and_blocks) {
       {"a 1=2", "1:3+1 not valid KDL: this cannot be the name of a property"},
       {"a #true=2", "1:3+5 not valid KDL: this cannot be the name of a property"},
       {"1 a", "1:1+1 not valid KDL: a node begins with its name"},
-      {"true a", "1:1+4 not valid KDL: 'true' is no name"},
+      {"true a", "1:1+4 not valid KDL: 'true' is not a name"},
       {"# a", "1:1+1 not valid KDL: a node begins with its name"},
       {"a [1]", "1:3+1 not valid KDL: '[' where a value is missing"},
       {"a 'b'c", "a \"'b'c\""},
@@ -130,19 +130,19 @@ TEST(Kdl, reads_numbers_of_every_base_as_decimal_ones) {
       {"a 0xFFFFFFFFFFFFFFFF", "a 18446744073709551615"},
       {"a 0x1FFFFFFFFFFFFFFFF", "1:3+19 not valid KDL: a number beyond 64 bits"},
       {"a #inf #-inf #nan", "a Infinity -Infinity NaN"},
-      {"a inf", "1:3+3 not valid KDL: 'inf' is no value"},
-      {"a -inf", "1:3+4 not valid KDL: '-inf' is no value"},
-      {"a .5", "1:3+2 not valid KDL: '.5' is no number"},
-      {"a +.5", "1:3+3 not valid KDL: '+.5' is no number"},
+      {"a inf", "1:3+3 not valid KDL: 'inf' is not a value"},
+      {"a -inf", "1:3+4 not valid KDL: '-inf' is not a value"},
+      {"a .5", "1:3+2 not valid KDL: '.5' is not a number"},
+      {"a +.5", "1:3+3 not valid KDL: '+.5' is not a number"},
       {"a 0x", "1:3+2 not valid KDL: no digit of base 16 follows"},
       {"a 0x_1", "1:3+3 not valid KDL: no digit of base 16 follows"},
       {"a 0xg", "1:3+3 not valid KDL: no digit of base 16 follows"},
-      {"a 0b12", "1:3+4 not valid KDL: 0b12 is no number"},
+      {"a 0b12", "1:3+4 not valid KDL: 0b12 is not a number"},
       {"a 0o8", "1:3+3 not valid KDL: no digit of base 8 follows"},
       {"a 1e", "1:3+2 not valid KDL: a number without a digit where one must be"},
       {"a 1._5", "1:3+4 not valid KDL: a number without a digit where one must be"},
-      {"a 1.2.3", "1:3+5 not valid KDL: 1.2.3 is no number"},
-      {"a 10abc", "1:3+5 not valid KDL: 10abc is no number"},
+      {"a 1.2.3", "1:3+5 not valid KDL: 1.2.3 is not a number"},
+      {"a 10abc", "1:3+5 not valid KDL: 10abc is not a number"},
   };
   expect_kdl(kCases);
 }
@@ -153,8 +153,8 @@ TEST(Kdl, reads_words_of_version_1_and_2) {
       {"a true false null", "a #true #false #null"},
       {"a b=true c=null", "a b=#true c=#null"},
       {"a truex \"true\"", "a \"truex\" \"true\""},
-      {"a #yes", "1:3+4 not valid KDL: #yes is no word of KDL"},
-      {"a #", "1:3+1 not valid KDL: # is no word of KDL"},
+      {"a #yes", "1:3+4 not valid KDL: #yes is not a word of KDL"},
+      {"a #", "1:3+1 not valid KDL: # is not a word of KDL"},
   };
   expect_kdl(kCases);
 }
@@ -167,7 +167,7 @@ TEST(Kdl, reads_texts_with_escapes) {
       {"a \"b\\  \n   c\"", "a \"bc\""},
       {"a \"b\\ c\"", "a \"bc\""},
       {"a \"b\nc\"", "a \"b\nc\""},  // of version 1
-      {R"(a "\x41")", "1:3+6 not valid KDL: \\x41 is no escape"},
+      {R"(a "\x41")", "1:3+6 not valid KDL: \\x41 is not an escape"},
       {R"(a "\u0041")", "1:3+8 not valid KDL: an escape of no character"},
       {R"(a "\u{}")", "1:3+6 not valid KDL: an escape of no character"},
       {R"(a "\u{1234567}")", "1:3+13 not valid KDL: an escape of no character"},

@@ -62,7 +62,7 @@ void append_escape(FormCursor& in, Span span, std::string& out) {
   if (in.take('u')) return append_utf8(out, take_code(in, span));
   std::size_t bytes = 0;
   if (is_space(in.character(bytes)) && bytes > 0) return skip_space(in);
-  fail(span, fmt::format("\\{} is no escape", in.word()), "write \\\\ for a backslash");
+  fail(span, fmt::format("\\{} is not an escape", in.word()), "write \\\\ for a backslash");
 }
 
 std::string with_escapes(std::string_view raw, Span span) {

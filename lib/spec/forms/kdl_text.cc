@@ -170,7 +170,7 @@ std::string take_kdl_number(FormCursor& in) {
   std::size_t bytes = 0;
   if (is_word(in.character(bytes)) && bytes > 0) {
     (void)take_kdl_word(in);
-    throw FormMistake{begin, in.at() - begin, fmt::format("{} is no number", in.since(begin)),
+    throw FormMistake{begin, in.at() - begin, fmt::format("{} is not a number", in.since(begin)),
                       "put quotes around a text"};
   }
   return negative ? "-" + number : number;

@@ -115,7 +115,7 @@ ParameterValue spelled(std::variant<std::int64_t, double> number, std::string_vi
 Result<ParameterValues> parse_range(std::string_view text) {
   const std::vector<std::string_view> parts = bounds_of(text);
   const Error bad =
-      invalid(fmt::format("{} is no range", torc::quoted(text)),
+      invalid(fmt::format("{} is not a range", torc::quoted(text)),
               "write first:last or first:last:step; a list in quotes for a text with ':', "
               "like ['a:b']");
   if (parts.size() > 3) return bad;
@@ -184,7 +184,7 @@ Result<ParameterValue> parse_value(std::string_view text) {
   constexpr std::string_view kNotFinite[] = {".inf", "-.inf", "+.inf", ".nan",
                                              ".Inf", "-.Inf", ".NaN"};
   if (std::ranges::find(kNotFinite, text) != std::end(kNotFinite)) {
-    return invalid(fmt::format("{} is no finite number", torc::quoted(text)),
+    return invalid(fmt::format("{} is not a finite number", torc::quoted(text)),
                    "put quotes around it to use it as text");
   }
   // With a leading zero it is a name that only looks like a number: 007, but not 0.7.

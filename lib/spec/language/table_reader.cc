@@ -196,7 +196,7 @@ Result<std::vector<Parameter>> columns_of(JsonTable json) {
   for (JsonTable::Part& part : json.parts) {
     TORC_TRY(table.name(part.key));
     if (part.kind != JsonTable::Part::Kind::list) {
-      return invalid(fmt::format("the column {} is no list", torc::quoted(part.key)),
+      return invalid(fmt::format("the column {} is not a list", torc::quoted(part.key)),
                      "write a list of objects, or an object of lists");
     }
     const std::size_t column = table.width() - 1;
@@ -218,7 +218,7 @@ Result<std::vector<Parameter>> rows_of(JsonTable json) {
   for (std::size_t r = 0; r < json.parts.size(); ++r) {
     JsonTable::Part& row = json.parts[r];
     if (row.kind != JsonTable::Part::Kind::object) {
-      return invalid(fmt::format("row {} is no object", r + 1),
+      return invalid(fmt::format("row {} is not an object", r + 1),
                      "write a list of objects, or an object of lists");
     }
     if (r == 0) {
@@ -254,7 +254,7 @@ Result<std::vector<Parameter>> parse_json_lines(std::string_view text) {
     if (trimmed(line).empty()) continue;
     Result<JsonTable> one = read_json_table(fmt::format("[{}]", line));
     if (!one || one->parts.size() != 1 || one->parts[0].kind != JsonTable::Part::Kind::object) {
-      return invalid(fmt::format("line {} is no JSON object", number),
+      return invalid(fmt::format("line {} is not a JSON object", number),
                      "write one object of names and values on each line");
     }
     all.parts.push_back(std::move(one->parts[0]));

@@ -137,7 +137,7 @@ wf.yaml:4:55: error: a budget of allocations, and 't' has no limit to its wallti
     4 |   - {name: t, walltime: UNLIMITED, allocate: {budget: {core_hours: 5}}}
       |                                                       ^
       = give the scheduler a walltime: what an allocation may use follows from it
-wf.yaml:5:25: error: 'long' is no time limit of Slurm
+wf.yaml:5:25: error: 'long' is not a time limit of Slurm
     5 |   - {name: u, walltime: long, allocate: {budget: {core_hours: 5}}}
       |                         ^~~~
       = write it like 30 (minutes), 01:30:00 (hours:minutes:seconds) or 2-00:00:00 (with days)

@@ -212,11 +212,11 @@ wf.json5:1:27: error: 'max_failures' must be a whole number, not 'Infinity'
     1 | {name: 'w', max_failures: Infinity, metadata: {a: NaN},
       |                           ^~~~~~~~
       = write a whole number from 1 to 2147483647
-wf.json5:1:51: error: NaN is no number of JSON
+wf.json5:1:51: error: NaN is not a number of JSON
     1 | {name: 'w', max_failures: Infinity, metadata: {a: NaN},
       |                                                   ^~~
       = put quotes around it to keep it as a text
-wf.json5:2:59: error: '-Infinity' is no finite number
+wf.json5:2:59: error: '-Infinity' is not a finite number
     2 |  jobs: [{name: 'a_{i}', command: 'b', parameters: {i: [1, -Infinity]}}]}
       |                                                           ^~~~~~~~~
       = put quotes around it to use it as text
@@ -224,7 +224,7 @@ wf.json5:2:59: error: '-Infinity' is no finite number
     {"json5_a_list", "wf.json5", R"(
 [1]
 )", R"(
-wf.json5:1:1: error: a workflow is a map, and this is none
+wf.json5:1:1: error: a workflow is a map, and this is not one
     1 | [1]
       | ^
       = write { name: '…', jobs: [ … ] }
@@ -296,7 +296,7 @@ wf.kdl:2:10: error: 'metadata' has a value and a block
     2 | metadata 1 { a 2 }
       |          ^
       = keep one of the two
-wf.kdl:3:22: error: 'data' is no JSON: no ':' follows the key 'x'
+wf.kdl:3:22: error: 'data' is not valid JSON: no ':' follows the key 'x'
     3 | user_data "d" { data "{x" }
       |                      ^~~~
       = write JSON in the quotes, a text as "\"text\""; or a block of keys and values

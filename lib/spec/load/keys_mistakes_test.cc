@@ -180,7 +180,7 @@ jobs:
   - name: a
     command: b
 )", R"(
-wf.yaml:1:7: error: the workflow cannot be called 'a/b'
+wf.yaml:1:7: error: the workflow cannot be named 'a/b'
     1 | name: a/b
       |       ^~~
       = the store is named after it: no '/', and no '.' or '-' at the start
@@ -381,7 +381,7 @@ jobs:
     command: b
 metadata: '{a'
 )", R"(
-wf.yaml:5:11: error: 'metadata' is a text that is no JSON
+wf.yaml:5:11: error: 'metadata' is a text that is not valid JSON
     5 | metadata: '{a'
       |           ^~~~
       = write a map, or JSON in single quotes: '{"key": 1}'

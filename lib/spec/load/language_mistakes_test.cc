@@ -79,7 +79,7 @@ wf.yaml:9:29: error: no file is named 'g'
     9 |   - {name: f, command: "cat ${files.input.g}", resource_requirements: big}
       |                             ^~~~~~~~~~~~~~~~
       = name a file of this file, as it reads when its parameters are filled in
-wf.yaml:9:71: error: no set of resource requirements is called 'big'
+wf.yaml:9:71: error: no set of resource requirements is named 'big'
     9 |   - {name: f, command: "cat ${files.input.g}", resource_requirements: big}
       |                                                                       ^~~
       = define it under resource_requirements
@@ -124,7 +124,7 @@ jobs:
   - {name: a, command: b}
   - {name: c, command: d, depends_on_regexes: ['a(']}
 )", R"(
-wf.yaml:4:48: error: 'a(' is no regular expression: missing ): a(
+wf.yaml:4:48: error: 'a(' is not a regular expression: missing ): a(
     4 |   - {name: c, command: d, depends_on_regexes: ['a(']}
       |                                                ^~~~
       = write it in RE2's syntax, and in single quotes, where '\' needs no doubling

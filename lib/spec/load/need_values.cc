@@ -52,7 +52,7 @@ NeedValue value_at(const Source& source, Need need, const Node& node, std::strin
   const std::string_view text = source.text();
   const std::size_t at = node.alias ? node.offset : skip_properties(text, node.offset);
   if (node.kind != NodeKind::scalar || at >= text.size()) {
-    value.fixed = "it is no plain value";
+    value.fixed = "it is not a plain value";
     return value;
   }
   if (node.alias) {
@@ -131,7 +131,7 @@ std::string show_need(Need need, std::uint64_t amount, std::string_view like) {
 
 Result<NeedValues> NeedValues::read(std::string text, const std::string& file) {
   if (form_of(file) != Form::yaml)
-    return Error{ErrorKind::invalid, fmt::format("{} is no YAML", file),
+    return Error{ErrorKind::invalid, fmt::format("{} is not YAML", file),
                  "only workflow files in YAML, or JSON, can be written into"};
   NeedValues values;
   values.text_ = std::move(text);

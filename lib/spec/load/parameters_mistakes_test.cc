@@ -60,7 +60,7 @@ jobs:
     parameters:
       i: "1:"
 )", R"(
-wf.yaml:6:10: error: '1:' is no range
+wf.yaml:6:10: error: '1:' is not a range
     6 |       i: "1:"
       |          ^~~~
       = write first:last or first:last:step; a list in quotes for a text with ':', like ['a:b']
@@ -73,7 +73,7 @@ jobs:
     parameters:
       i: "a:z"
 )", R"(
-wf.yaml:6:10: error: 'a:z' is no range
+wf.yaml:6:10: error: 'a:z' is not a range
     6 |       i: "a:z"
       |          ^~~~~
       = write first:last or first:last:step; a list in quotes for a text with ':', like ['a:b']
@@ -125,11 +125,11 @@ jobs:
     parameters:
       i: [.inf, .nan]
 )", R"(
-wf.yaml:6:11: error: '.inf' is no finite number
+wf.yaml:6:11: error: '.inf' is not a finite number
     6 |       i: [.inf, .nan]
       |           ^~~~
       = put quotes around it to use it as text
-wf.yaml:6:17: error: '.nan' is no finite number
+wf.yaml:6:17: error: '.nan' is not a finite number
     6 |       i: [.inf, .nan]
       |                 ^~~~
       = put quotes around it to use it as text
@@ -324,7 +324,7 @@ jobs:
     parameters:
       i: "1:3"
 )", R"(
-wf.yaml:3:13: error: no parameter and no variable is called 'j'
+wf.yaml:3:13: error: no parameter and no variable is named 'j'
     3 |   - name: a_{j}
       |             ^~~
       = define it under 'parameters', or write the name without braces
@@ -337,7 +337,7 @@ jobs:
   - name: a_{i}
     command: b {i}
 )", R"(
-wf.yaml:5:13: error: no parameter and no variable is called 'i'
+wf.yaml:5:13: error: no parameter and no variable is named 'i'
     5 |   - name: a_{i}
       |             ^~~
       = to take it from the workflow, add use_parameters: [i]

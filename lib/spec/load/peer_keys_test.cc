@@ -117,9 +117,9 @@ TEST(PeerTables, a_line_that_is_no_object_is_told_by_its_number) {
                    std::string(file) + "}]");
   };
   const std::string remedy = " | write one object of names and values on each line";
-  EXPECT_EQ(of("bad.jsonl"), (Lines{"bad.jsonl: line 2 is no JSON object" + remedy}));
-  EXPECT_EQ(of("worse.jsonl"), (Lines{"worse.jsonl: line 2 is no JSON object" + remedy}));
-  EXPECT_EQ(of("list.jsonl"), (Lines{"list.jsonl: line 1 is no JSON object" + remedy}));
+  EXPECT_EQ(of("bad.jsonl"), (Lines{"bad.jsonl: line 2 is not a JSON object" + remedy}));
+  EXPECT_EQ(of("worse.jsonl"), (Lines{"worse.jsonl: line 2 is not a JSON object" + remedy}));
+  EXPECT_EQ(of("list.jsonl"), (Lines{"list.jsonl: line 1 is not a JSON object" + remedy}));
 }
 
 TEST(PeerUserData, has_parameters_which_stand_in_its_name_and_in_its_texts) {
@@ -220,7 +220,7 @@ TEST(Globs, that_find_nothing_or_what_is_no_line_are_mistakes) {
       of("none/*"),
       (Lines{"no file matches 'none/*' | a pattern is relative to the directory in which torc "
              "is called, where jobs run"}));
-  EXPECT_EQ(of("odd/*")[0].substr(0, 30), "a file that matches is called ");
+  EXPECT_EQ(of("odd/*")[0].substr(0, 29), "a file that matches is named ");
   EXPECT_EQ(
       told_of("name: w\njobs: [{name: '{f}', command: b, parameters: {f: {glob: a, b: c}}}]")[0]
           .substr(0, 60),

@@ -125,7 +125,7 @@ TEST(Script, an_array_is_what_sbatch_takes) {
   EXPECT_EQ(names("007-008"), "a7 a8 ");
   for (const std::string wrong : {"1-", "3-1", "a", "1,,2", "1-3:0", "1-3%x", "1,", "-1"}) {
     EXPECT_NE(said_of("#!/bin/sh\n#SBATCH --array=" + wrong + "\n")
-                  .find("job.sh:2:17: error: '" + wrong + "' is no array of jobs"),
+                  .find("job.sh:2:17: error: '" + wrong + "' is not an array of jobs"),
               std::string::npos)
         << wrong;
   }
@@ -246,10 +246,10 @@ job.sh:5:1: warning: lines of #PBS are not read
     5 | #PBS -l walltime=1
       | ^~~~
       = say the same in lines of #TORC: #TORC --cpus 4
-job.sh:7:1: warning: this line stands behind the first command and does not count, nor do 1 more
+job.sh:7:1: warning: this line comes after the first command and does not count, nor do 1 more
     7 | #SBATCH -c 9
       | ^~~~~~~~~~~~
-      = lines of #TORC and #SBATCH stand before all commands, below the line of #!
+      = write lines of #TORC and #SBATCH before all commands, below the line of #!
 )");
 }
 
@@ -272,11 +272,11 @@ job.sh:3:14: error: a quote that is not closed
     3 | #TORC --name 'a --gpus
       |              ^~~~~~~~~
       = close it with ' on the same line
-job.sh:4:17: error: 'soon' is no duration
+job.sh:4:17: error: 'soon' is not a duration
     4 | #TORC --runtime soon --runtime 5m --env A
       |                 ^~~~
       = write it like PT30M, P1DT12H, 30m, 1h30m, 1:30:00 or 2-12:00:00
-job.sh:4:22: error: '--runtime' stands twice
+job.sh:4:22: error: '--runtime' is given twice
     4 | #TORC --runtime soon --runtime 5m --env A
       |                      ^~~~~~~~~
       = keep one of the two
@@ -292,7 +292,7 @@ job.sh:5:32: error: '--time' has no value
     5 | #SBATCH --dependency=afterok:1 --time
       |                                ^~~~~~
       = write --time=…, or remove it
-job.sh:6:7: error: 'cpus' is no option
+job.sh:6:7: error: 'cpus' is not an option
     6 | #TORC cpus
       |       ^~~~
       = options begin with '--'; a value with blanks stands in quotes

@@ -57,7 +57,7 @@ actions:
   - {trigger_type: on_jobs_complete, action_type: run_commands, commands: x, job_name_regexes: ['(']}
 jobs: [{name: prepare, command: b}]
 )", R"(
-wf.yaml:4:75: error: no scheduler is called 'bgi'
+wf.yaml:4:75: error: no scheduler is named 'bgi'
     4 |   - {trigger_type: on_jobs_ready, action_type: schedule_nodes, scheduler: bgi, jobs: [prepar]}
       |                                                                           ^~~
       = did you mean 'big'?
@@ -65,7 +65,7 @@ wf.yaml:4:87: error: no job is named 'prepar'
     4 |   - {trigger_type: on_jobs_ready, action_type: schedule_nodes, scheduler: bgi, jobs: [prepar]}
       |                                                                                       ^~~~~~
       = did you mean 'prepare'?
-wf.yaml:5:97: error: '(' is no regular expression: missing ): (
+wf.yaml:5:97: error: '(' is not a regular expression: missing ): (
     5 | …mmands, commands: x, job_name_regexes: ['(']}
       |                                          ^~~
       = write it in RE2's syntax, and in single quotes, where '\' needs no doubling
@@ -124,7 +124,7 @@ failure_handlers: [{name: again, rules: [{exit_codes: [1]}]}]
 jobs:
   - {name: a, command: b, failure_handler: agian}
 )", R"(
-wf.yaml:4:44: error: no failure handler is called 'agian'
+wf.yaml:4:44: error: no failure handler is named 'agian'
     4 |   - {name: a, command: b, failure_handler: agian}
       |                                            ^~~~~
       = did you mean 'again'?
@@ -135,7 +135,7 @@ failure_handlers: [{name: h_1, rules: [{exit_codes: [1]}]}]
 jobs:
   - {name: "a_{i}", command: b, failure_handler: "h_{i}", parameters: {i: [1, 2]}}
 )", R"(
-wf.yaml:4:50: error: no failure handler is called 'h_{i}'
+wf.yaml:4:50: error: no failure handler is named 'h_{i}'
     4 |   - {name: "a_{i}", command: b, failure_handler: "h_{i}", parameters: {i: [1, 2]}}
       |                                                  ^~~~~~~
       = define it under failure_handlers
@@ -154,7 +154,7 @@ failure_handlers:
   - {name: e, rules: []}
 jobs: [{name: a, command: b}]
 )", R"(
-wf.yaml:5:9: error: a rule that says not what it is for
+wf.yaml:5:9: error: a rule that does not say what it is for
     5 |       - {max_retries: 2}
       |         ^
       = add 'exit_codes: […]', 'match_all_exit_codes: true' or 'on: …'
@@ -236,7 +236,7 @@ wf.yaml:2:14: error: a ttl of more than a day
     2 | lease: {ttl: P2D, beat: PT0S}
       |              ^~~
       = write P1D or less: so long the jobs of a dead worker would wait
-wf.yaml:2:25: error: 'PT0S' is no time at all
+wf.yaml:2:25: error: 'PT0S' is zero
     2 | lease: {ttl: P2D, beat: PT0S}
       |                         ^~~~
       = write it like PT30M, P1DT12H, 30m, 1h30m, 1:30:00 or 2-12:00:00
@@ -330,7 +330,7 @@ name: w
 execution_config: {mode: slurm, srun_termination_signal: "TERM@soon"}
 jobs: [{name: a, command: b}]
 )", R"(
-wf.yaml:2:58: error: 'TERM@soon' is no signal with its time
+wf.yaml:2:58: error: 'TERM@soon' is not a signal with its time
     2 | execution_config: {mode: slurm, srun_termination_signal: "TERM@soon"}
       |                                                          ^~~~~~~~~~~
       = write a signal, '@' and seconds, as TERM@120
@@ -433,7 +433,7 @@ jobs:
   - {name: j2, command: b, scheduler: gpuu}
   - {name: j3, command: b, scheduler: gpuu}
 )", R"(
-wf.yaml:3:39: error: no scheduler is called 'gpuu' (4 name it)
+wf.yaml:3:39: error: no scheduler is named 'gpuu' (4 name it)
     3 |   - {name: j0, command: b, scheduler: gpuu}
       |                                       ^~~~
       = define it under slurm_schedulers

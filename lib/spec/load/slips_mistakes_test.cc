@@ -181,7 +181,7 @@ wf.yaml:8:39: error: no job is named 'nobody'
     8 |   - {name: c, command: x, depends_on: nobody, resource_requirements: large}
       |                                       ^~~~~~
       = name a job of this file, as it reads when its parameters are filled in
-wf.yaml:8:70: error: no set of resource requirements is called 'large'
+wf.yaml:8:70: error: no set of resource requirements is named 'large'
     8 |   - {name: c, command: x, depends_on: nobody, resource_requirements: large}
       |                                                                      ^~~~~
       = define it under resource_requirements
@@ -235,7 +235,7 @@ jobs:
   - {name: a, command: x}
   - {name: b, command: x, depends: {afterok: a, afternotok: [a]}}
 )", R"(
-wf.yaml:4:62: warning: 'b' can never start: 'a' would have to complete, and to fail
+wf.yaml:4:62: warning: 'b' can never start: 'a' would have to both complete and fail
     4 |   - {name: b, command: x, depends: {afterok: a, afternotok: [a]}}
       |                                                              ^
       = keep one of the two conditions; afterany is for either end
@@ -290,7 +290,7 @@ env:
 jobs:
   - {name: a, command: x, env: {C: null, D: ''}}
 )", R"(
-wf.yaml:5:36: error: null is no value of the variable 'C'
+wf.yaml:5:36: error: null is not a value of the variable 'C'
     5 |   - {name: a, command: x, env: {C: null, D: ''}}
       |                                    ^~~~
       = write 'null' for this text, '' for an empty one

@@ -165,13 +165,12 @@ TEST(Tables, what_is_wrong_with_one_is_said_with_its_row) {
   EXPECT_EQ(message("missing.json"), "missing.json: row 2 has no 'a'");
   EXPECT_EQ(message("deep.json"), "deep.json: row 1 has no number and no text for 'a'");
   EXPECT_EQ(message("uneven.json"), "uneven.json: the column 'b' has 2 values, and 'a' has 1");
-  EXPECT_EQ(
-      message("broken.json"),
-      "broken.json: the table is no JSON: line 1, column 9: syntax error while parsing object "
-      "- unexpected end of input; expected '}'");
+  EXPECT_EQ(message("broken.json"),
+            "broken.json: the table is not valid JSON: line 1, column 9: syntax error while "
+            "parsing object - unexpected end of input; expected '}'");
   EXPECT_EQ(message("bad.json"),
-            "bad.json: the table is no JSON: line 2, column 11: syntax error while parsing value - "
-            "invalid literal");
+            "bad.json: the table is not valid JSON: line 2, column 11: syntax error while parsing "
+            "value - invalid literal");
   EXPECT_EQ(message("one.json"), "one.json: the table is one value");
   EXPECT_EQ(message("huge.json"), "huge.json: row 1 has no number and no text for 'v'");
   EXPECT_EQ(message("none.csv"), "the values cannot be read: there is no 'none.csv'");

@@ -18,7 +18,7 @@ execution_config: {mode: slurm}
 jobs:
   - {name: a, command: b, gpus: 0.25}
 )", R"(
-wf.yaml:4:33: error: 0.25 of 'gpus' is no part of a step of Slurm
+wf.yaml:4:33: error: 0.25 of 'gpus' is not a part of a step of Slurm
     4 |   - {name: a, command: b, gpus: 0.25}
       |                                 ^~~~
       = ask for whole GPUs, or use mode: direct or auto, where jobs share them
@@ -45,7 +45,7 @@ wf.yaml:5:36: error: job 'c' needs 3 of 'licence', and there are 2: it could nev
     5 |   - {name: c, command: b, limits: {licence: 3}}
       |                                    ^~~~~~~
       = raise the limit, or let the job need less
-wf.yaml:6:45: error: the limit 'licence' stands there twice
+wf.yaml:6:45: error: the limit 'licence' is given twice
     6 |   - {name: d, command: b, limits: [licence, licence]}
       |                                             ^~~~~~~
       = write limits: {licence: 2} for two of it
@@ -75,7 +75,7 @@ wf.yaml:4:41: error: the label 'a,b' has a comma
     4 |   - {name: c, command: b, labels: [gpu, "a,b"]}
       |                                         ^~~~~
       = write several labels as labels: [gpu, ssd]
-wf.yaml:5:46: error: the label 'gpu' stands there twice
+wf.yaml:5:46: error: the label 'gpu' is given twice
     5 |   - {name: d, command: b, labels: [gpu, ssd, gpu]}
       |                                              ^~~
       = once is enough
@@ -107,7 +107,7 @@ wf.yaml:4:12: error: 'least' needs at least 2 h and is ended after 1 h
     4 |   - {name: least, runtime: PT1H, min_time: PT2H}
       |            ^~~~~
       = min_time is a part of the runtime
-wf.yaml:8:50: warning: 'a' starts where 10 min are left and has no checkpoint_exit_code: what it has not done by the end of its worker's time is lost
+wf.yaml:8:50: warning: 'a' starts where 10 min are left and has no checkpoint_exit_code: what it has not finished by the end of its worker's time is lost
     8 |   - {name: a, command: b, resource_requirements: saves}
       |                                                  ^~~~~
       = give it a checkpoint_exit_code, or leave min_time out
@@ -142,11 +142,11 @@ wf.yaml:5:5: error: dataset 'nowhere' has no 'path'
     5 |   - {name: nowhere}
       |     ^
       = add 'path: …'
-wf.yaml:7:70: error: no dataset is called 'prats'
+wf.yaml:7:70: error: no dataset is named 'prats'
     7 |   - {name: a, command: b, output_datasets: [parts], input_datasets: [prats]}
       |                                                                      ^~~~~
       = did you mean 'parts'?
-wf.yaml:8:51: error: no dataset is called 'x_{i}'
+wf.yaml:8:51: error: no dataset is named 'x_{i}'
     8 |   - {name: "c_{i}", command: d, output_datasets: ["x_{i}"], parameters: {i: "1:2"}}
       |                                                   ^~~~~~~
       = define it under datasets
@@ -168,7 +168,7 @@ wf.yaml:6:52: error: 'c' is expected to run 2 h and is ended after 1 h
     6 |   - {name: c, command: d, runtime: 2h, time_limit: 1h}
       |                                                    ^~
       = let time_limit be the longer one
-wf.yaml:7:50: warning: 'e' starts where 10 min are left and has no checkpoint_exit_code: what it has not done by the end of its worker's time is lost
+wf.yaml:7:50: warning: 'e' starts where 10 min are left and has no checkpoint_exit_code: what it has not finished by the end of its worker's time is lost
     7 |   - {name: e, command: f, runtime: 2h, min_time: 10m}
       |                                                  ^~~
       = give it a checkpoint_exit_code, or leave min_time out
@@ -198,7 +198,7 @@ wf.yaml:7:42: error: 'gpus' cannot be 'many'
     7 |   - {name: a, command: b, cpus: 0, gpus: many, memory: lots, runtime: 90}
       |                                          ^~~~
       = a whole number from 0 to 1024, a part of one GPU such as 0.25, or all
-wf.yaml:7:56: error: 'lots' is no amount of memory
+wf.yaml:7:56: error: 'lots' is not an amount of memory
     7 |   - {name: a, command: b, cpus: 0, gpus: many, memory: lots, runtime: 90}
       |                                                        ^~~~
       = write it like 512k, 100m, 2g or 1t

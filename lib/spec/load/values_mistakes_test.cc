@@ -22,7 +22,7 @@ resource_requirements:
   - name: r
     memory: lots
 )", R"(
-wf.yaml:7:13: error: 'lots' is no amount of memory
+wf.yaml:7:13: error: 'lots' is not an amount of memory
     7 |     memory: lots
       |             ^~~~
       = write it like 512k, 100m, 2g or 1t
@@ -49,7 +49,7 @@ resource_requirements:
   - name: r
     resources: {"a b": 1, cpus: 2, licence: 0, port: 0.0001, "gpus/a100": 2.5, x-y: 1, x_y: 1}
 )", R"(
-wf.yaml:7:17: error: no resource can be called 'a b'
+wf.yaml:7:17: error: no resource can be named 'a b'
     7 |     resources: {"a b": 1, cpus: 2, licence: 0, port: 0.0001, "gpus/a100": 2.5, x-y: 1, x_y: 1}
       |                 ^~~~~
       = a name begins with a letter and has letters, digits, '_', '-' and '.', then perhaps a type: gpus/a100
@@ -101,7 +101,7 @@ resource_requirements:
   - name: r
     memory: 0
 )", R"(
-wf.yaml:7:13: error: '0' is no memory at all
+wf.yaml:7:13: error: '0' is zero
     7 |     memory: 0
       |             ^
       = write it like 512k, 100m, 2g or 1t
@@ -129,7 +129,7 @@ resource_requirements:
   - name: r
     memory: -2g
 )", R"(
-wf.yaml:7:13: error: '-2g' is no amount of memory
+wf.yaml:7:13: error: '-2g' is not an amount of memory
     7 |     memory: -2g
       |             ^~~
       = write it like 512k, 100m, 2g or 1t
@@ -171,7 +171,7 @@ resource_requirements:
   - name: r
     runtime: PT0S
 )", R"(
-wf.yaml:7:14: error: 'PT0S' is no time at all
+wf.yaml:7:14: error: 'PT0S' is zero
     7 |     runtime: PT0S
       |              ^~~~
       = write it like PT30M, P1DT12H, 30m, 1h30m, 1:30:00 or 2-12:00:00
@@ -287,7 +287,7 @@ jobs:
 resource_requirements:
   - name: small
 )", R"(
-wf.yaml:5:28: error: no set of resource requirements is called 'smal'
+wf.yaml:5:28: error: no set of resource requirements is named 'smal'
     5 |     resource_requirements: smal
       |                            ^~~~
       = did you mean 'small'?
@@ -299,7 +299,7 @@ jobs:
     command: b
     scheduler: gpu
 )", R"(
-wf.yaml:5:16: error: no scheduler is called 'gpu'
+wf.yaml:5:16: error: no scheduler is named 'gpu'
     5 |     scheduler: gpu
       |                ^~~
       = define it under slurm_schedulers
@@ -327,7 +327,7 @@ slurm_schedulers:
   - name: s
     walltime: 8h
 )", R"(
-wf.yaml:7:15: error: '8h' is no time limit of Slurm
+wf.yaml:7:15: error: '8h' is not a time limit of Slurm
     7 |     walltime: 8h
       |               ^~
       = write it like 30 (minutes), 01:30:00 (hours:minutes:seconds) or 2-00:00:00 (with days)
@@ -341,7 +341,7 @@ slurm_schedulers:
   - name: s
     walltime: 0
 )", R"(
-wf.yaml:7:15: error: '0' is no time at all
+wf.yaml:7:15: error: '0' is zero
     7 |     walltime: 0
       |               ^
       = write it like 30 (minutes), 01:30:00 (hours:minutes:seconds) or 2-00:00:00 (with days)
@@ -369,7 +369,7 @@ slurm_schedulers:
   - name: s
     mem: 64GB
 )", R"(
-wf.yaml:7:10: error: '64GB' is no size of sbatch
+wf.yaml:7:10: error: '64GB' is not a size of sbatch
     7 |     mem: 64GB
       |          ^~~~
       = write a whole number with K, M, G or T, like 64G; without a unit it means MiB
@@ -395,7 +395,7 @@ jobs:
 slurm_defaults:
   --exclusive: true
 )", R"(
-wf.yaml:6:3: error: '--exclusive' is no long option of sbatch
+wf.yaml:6:3: error: '--exclusive' is not a long option of sbatch
     6 |   --exclusive: true
       |   ^~~~~~~~~~~
       = write it without the leading '-'
@@ -445,7 +445,7 @@ slurm_schedulers:
 wf.yaml:6:16: warning: job 'a' may run 8 h, and scheduler 's' has a walltime of 8 h
     6 |     scheduler: s
       |                ^
-      = no worker would start it: of a walltime up to 60 s (sigkill_headroom_seconds), up to 30 s (sigterm_lead_seconds) and about 15 s to start are not for jobs. Raise the walltime to 8 h 2 min, or lower the runtime
+      = no worker would start it: jobs cannot use all of a walltime: it includes up to 60 s (sigkill_headroom_seconds), up to 30 s (sigterm_lead_seconds) and about 15 s to start. Raise the walltime to 8 h 2 min, or lower the runtime
 )"},
     {"a_runtime_that_leaves_no_time_for_the_termination_signal", R"(
 name: w
@@ -464,7 +464,7 @@ slurm_schedulers:
 wf.yaml:6:16: warning: job 'a' may run 20 min, and scheduler 's' has a walltime of 21 min
     6 |     scheduler: s
       |                ^
-      = no worker would start it: of a walltime up to 60 s (sigkill_headroom_seconds), up to 30 s (sigterm_lead_seconds) and about 15 s to start are not for jobs. Raise the walltime to 22 min, or lower the runtime
+      = no worker would start it: jobs cannot use all of a walltime: it includes up to 60 s (sigkill_headroom_seconds), up to 30 s (sigterm_lead_seconds) and about 15 s to start. Raise the walltime to 22 min, or lower the runtime
 )"},
     {"memory_beyond_the_node", R"(
 name: w
@@ -523,7 +523,7 @@ jobs:
 execution_config:
   termination_signal: SIGSTOP
 )", R"(
-wf.yaml:6:23: error: 'SIGSTOP' is no signal that ends a process
+wf.yaml:6:23: error: 'SIGSTOP' is not a signal that ends a process
     6 |   termination_signal: SIGSTOP
       |                       ^~~~~~~
       = write a name or a number, as SIGTERM, INT or 10
@@ -548,7 +548,7 @@ jobs:
     command: b
     depends_on_regexes: ['work_(']
 )", R"(
-wf.yaml:5:26: error: 'work_(' is no regular expression: missing ): work_(
+wf.yaml:5:26: error: 'work_(' is not a regular expression: missing ): work_(
     5 |     depends_on_regexes: ['work_(']
       |                          ^~~~~~~~
       = write it in RE2's syntax, and in single quotes, where '\' needs no doubling

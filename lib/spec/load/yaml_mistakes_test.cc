@@ -170,7 +170,7 @@ wf.yaml:5:1: error: a second document starts here
     {"a_list_at_the_top", R"(
 - name: w
 )", R"(
-wf.yaml:1:1: error: a workflow is a map, and this is none
+wf.yaml:1:1: error: a workflow is a map, and this is not one
     1 | - name: w
       | ^
       = write 'name: …' and 'jobs:' at the left margin
@@ -214,7 +214,7 @@ jobs:
 env:
   <<: A
 )", R"(
-wf.yaml:6:7: error: '<<' merges maps, and this is none
+wf.yaml:6:7: error: '<<' merges maps, and this is not one
     6 |   <<: A
       |       ^
       = write <<: *name, where &name marks a map

@@ -71,7 +71,8 @@ Workflow read_addition(Session& session, const Node& root, ExistingWorkflow& exi
   w.name = existing.settings().name;
   if (const Node* node = reader.find("name"); node != nullptr && session.text(*node) != w.name) {
     session.error(*node,
-                  fmt::format("this is to be added to the workflow {}", torc::quoted(w.name)),
+                  fmt::format("this is added to the workflow {}, which has another name",
+                              torc::quoted(w.name)),
                   "name that one, or leave the name out");
   }
   w.execution = existing.settings().execution;

@@ -77,7 +77,7 @@ class Unknown {
     for (const auto& [name, use] : uses_) {
       const std::string others = use.count == 1 ? "" : fmt::format(" ({} name it)", use.count);
       session.report.error(
-          use.place, fmt::format("no {} is called {}{}", kind_, torc::quoted(name), others),
+          use.place, fmt::format("no {} is named {}{}", kind_, torc::quoted(name), others),
           use.guess.empty() ? fmt::format("define it under {}", section_)
                             : fmt::format("did you mean {}?", torc::quoted(use.guess)));
     }
@@ -230,7 +230,7 @@ void check_gpus_of_step(const Session& session, const JobEntry& job, const Resou
   for (const Amount& a : needed.named) {
     if (!is_gpu(a.name) || a.thousandths >= kWhole) continue;
     session.report.error(job.place_of_need({"num_gpus", "gpus", "resources"}),
-                         fmt::format("{} of {} is no part of a step of Slurm",
+                         fmt::format("{} of {} is not a part of a step of Slurm",
                                      show_thousandths(a.thousandths), torc::quoted(a.name)),
                          "ask for whole GPUs, or use mode: direct or auto, where jobs share them");
   }

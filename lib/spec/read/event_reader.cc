@@ -80,7 +80,7 @@ FailureRule read_rule(const Session& session, const Node& map) {
   }
   if (!gives(reader, "exit_codes") && !gives(reader, "match_all_exit_codes") &&
       !gives(reader, "on")) {
-    session.error(map, "a rule that says not what it is for",
+    session.error(map, "a rule that does not say what it is for",
                   "add 'exit_codes: […]', 'match_all_exit_codes: true' or 'on: …'");
   } else if (const Node* codes = reader.find("exit_codes");
              codes != nullptr && rule.all_exit_codes) {

@@ -61,7 +61,7 @@ void check_expressions(const MapReader& reader, std::string_view key) {
     if (expression.ok()) continue;
     reader.session().error(
         *item,
-        fmt::format("{} is no regular expression: {}", torc::quoted(text), expression.error()),
+        fmt::format("{} is not a regular expression: {}", torc::quoted(text), expression.error()),
         "write it in RE2's syntax, and in single quotes, where '\\' needs no doubling");
   }
 }
@@ -148,7 +148,7 @@ std::vector<std::string> read_labels(const MapReader& reader) {
           "write it without");
     } else if (std::find(labels.begin(), labels.begin() + static_cast<std::ptrdiff_t>(i),
                          labels[i]) != labels.begin() + static_cast<std::ptrdiff_t>(i)) {
-      session.error(at, fmt::format("the label {} stands there twice", torc::quoted(labels[i])),
+      session.error(at, fmt::format("the label {} is given twice", torc::quoted(labels[i])),
                     "once is enough");
     }
   }

@@ -156,7 +156,7 @@ class Mapper {
     std::string why;
     const Node* root = read_json_within(v.text, v.begin, v.bytes, tree_, why);
     if (root != nullptr) return *const_cast<Node*>(root);  // NOLINT: the tree is being made
-    error(v.begin, v.bytes, fmt::format("{} is no JSON: {}", torc::quoted(node.name), why),
+    error(v.begin, v.bytes, fmt::format("{} is not valid JSON: {}", torc::quoted(node.name), why),
           "write JSON in the quotes, a text as \"\\\"text\\\"\"; or a block of keys and values");
     return writer_.make(NodeKind::null, v.begin, v.bytes);
   }

@@ -46,7 +46,7 @@ void append_json(std::string& out, const Session& session, const Node& node) {
       return;
     case NodeKind::scalar:
       if (session.is_not_finite(node))
-        session.error(node, fmt::format("{} is no number of JSON", node.text),
+        session.error(node, fmt::format("{} is not a number of JSON", node.text),
                       "put quotes around it to keep it as a text");
       append_scalar(out, node, session.text(node));
       return;
@@ -77,7 +77,7 @@ void check_metadata(const Session& session, const Node& node) {
   if (node.kind != NodeKind::scalar) {
     (void)read_json_value(session, "metadata", node, kMaxJson);
   } else if (!nlohmann::json::accept(session.text(node))) {
-    session.error(node, "'metadata' is a text that is no JSON",
+    session.error(node, "'metadata' is a text that is not valid JSON",
                   "write a map, or JSON in single quotes: '{\"key\": 1}'");
   }
 }

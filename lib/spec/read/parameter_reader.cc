@@ -91,7 +91,7 @@ std::optional<std::string> read_named_file(const Session& session, const Node& n
     return {};
   }
   if (!is_text(*bytes)) {
-    session.error(node, fmt::format("the file {} is no text in UTF-8", shown), "save it as UTF-8");
+    session.error(node, fmt::format("the file {} is not text in UTF-8", shown), "save it as UTF-8");
     return {};
   }
   if (const std::string why = beyond_limits(*bytes, path); !why.empty()) {
@@ -156,7 +156,7 @@ std::vector<Parameter> read_table(const Session& session, const Node& node,
 
 bool check_finite(const Session& session, const Node& node) {
   if (!session.is_not_finite(node)) return true;
-  session.error(node, fmt::format("{} is no finite number", torc::quoted(node.text)),
+  session.error(node, fmt::format("{} is not a finite number", torc::quoted(node.text)),
                 "put quotes around it to use it as text");
   return false;
 }
@@ -224,7 +224,7 @@ std::optional<ParameterValues> read_glob(const Session& session, const Node& nod
   std::vector<ParameterValue> values;
   for (std::string& path : *found) {
     if (!is_text(path) || path.find('\n') != std::string::npos || !invisible_in(path).empty()) {
-      session.error(node, fmt::format("a file that matches is called {}", torc::quoted(path)),
+      session.error(node, fmt::format("a file that matches is named {}", torc::quoted(path)),
                     "rename it: a value of a parameter is UTF-8 on one line");
       return {};
     }
@@ -467,7 +467,7 @@ bool check_placeholders(const Session& session, const Node& node,
     if (in_name == InName::yes) {
       sound = false;
       session.report.error(
-          place, fmt::format("no parameter and no variable is called {}", torc::quoted(p.name)),
+          place, fmt::format("no parameter and no variable is named {}", torc::quoted(p.name)),
           remedy.empty() ? "define it under 'parameters', or write the name without braces"
                          : remedy);
     } else if (!remedy.empty()) {

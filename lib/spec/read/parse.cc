@@ -51,8 +51,8 @@ std::optional<Workflow> read(const Source& source, Report& report, const ReadFil
   }
   if (tree.root->kind != NodeKind::map) {
     report.error(place_of(source, *tree.root),
-                 existing == nullptr ? "a workflow is a map, and this is none"
-                                     : "an addition is a map, and this is none",
+                 existing == nullptr ? "a workflow is a map, and this is not one"
+                                     : "an addition is a map, and this is not one",
                  form_of(source.file()) == Form::json5 ? "write { name: '…', jobs: [ … ] }"
                  : existing == nullptr ? "write 'name: …' and 'jobs:' at the left margin"
                                        : "write 'jobs:' at the left margin");

@@ -335,7 +335,7 @@ TEST(Parse, a_name_that_nobody_defines_is_one_mistake_however_many_jobs_use_it) 
   const Parsed parsed = parse(text, "f", no_files);
   ASSERT_EQ(parsed.diagnostics.size(), 1U);
   EXPECT_EQ(parsed.diagnostics[0].message,
-            "no set of resource requirements is called 'none_such' (50 name it)");
+            "no set of resource requirements is named 'none_such' (50 name it)");
 }
 
 TEST(Parse, fifty_thousand_lines_are_read) {

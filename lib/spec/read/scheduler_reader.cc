@@ -40,7 +40,7 @@ void check_slurm_size(const MapReader& reader, std::string_view key) {
                     digits.find_first_not_of("0123456789") == std::string_view::npos;
   if (fine) return;
   reader.session().error(
-      *node, fmt::format("{} is no size of sbatch", torc::quoted(text)),
+      *node, fmt::format("{} is not a size of sbatch", torc::quoted(text)),
       "write a whole number with K, M, G or T, like 64G; without a unit it means MiB");
 }
 
@@ -127,7 +127,7 @@ bool check_option(const Session& session, const Node& name) {
       !option.empty() && option[0] != '-' && option.back() != '-' &&
       option.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
   if (!sound) {
-    session.error(name, fmt::format("{} is no long option of sbatch", torc::quoted(option)),
+    session.error(name, fmt::format("{} is not a long option of sbatch", torc::quoted(option)),
                   option.starts_with("-") ? "write it without the leading '-'"
                                           : "use small letters and '-', as in cpus-per-task");
     return false;

@@ -76,7 +76,7 @@ Environment read_environment(const Session& session, const Node& map) {
     } else if (value.kind == NodeKind::null && !value.text.empty()) {
       session.error(
           value,
-          fmt::format("{} is no value of the variable {}", value.text, torc::quoted(name.text)),
+          fmt::format("{} is not a value of the variable {}", value.text, torc::quoted(name.text)),
           fmt::format("write '{}' for this text, '' for an empty one", value.text));
     } else {
       refuse_references(session, value);

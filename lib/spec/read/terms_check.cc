@@ -25,7 +25,7 @@ void check_uses(const Session& session, const JobEntry& job,
   for (const LimitUse& use : job.limits) {
     if (!named.insert(use.name).second) {
       session.report.error(use.place,
-                           fmt::format("the limit {} stands there twice", torc::quoted(use.name)),
+                           fmt::format("the limit {} is given twice", torc::quoted(use.name)),
                            fmt::format("write limits: {{{}: 2}} for two of it", use.name));
       continue;
     }
@@ -191,7 +191,7 @@ void check_times(const Session& session, const Workflow& workflow) {
     session.report.add(
         Severity::warning, job.place_of_need({"min_time"}),
         fmt::format("{} starts where {} are left and has no checkpoint_exit_code: what it has not "
-                    "done by the end of its worker's time is lost",
+                    "finished by the end of its worker's time is lost",
                     torc::quoted(job.name), show_exactly(needs.min_time)),
         "give it a checkpoint_exit_code, or leave min_time out");
   }

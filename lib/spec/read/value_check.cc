@@ -248,7 +248,7 @@ bool Check::amounts() const {
     const Node& of = *value.items[i];
     const auto resource = resource_name(session.text(of));
     if (!resource) {
-      session.error(of, fmt::format("no resource can be called {}", torc::quoted(of.text)),
+      session.error(of, fmt::format("no resource can be named {}", torc::quoted(of.text)),
                     std::string(kNameRule));
       continue;
     }
@@ -283,7 +283,7 @@ bool Check::signal_ahead() const {
                                                : parse_integer(text.substr(at + 1));
   const bool sound = as_signal(text.substr(0, at)) && seconds.ok() && seconds->has_value() &&
                      **seconds >= 0 && **seconds <= 65'535;
-  return sound || wrong(fmt::format("{} is no signal with its time", torc::quoted(text)),
+  return sound || wrong(fmt::format("{} is not a signal with its time", torc::quoted(text)),
                         "write a signal, '@' and seconds, as TERM@120");
 }
 
@@ -314,7 +314,7 @@ bool check_value(const Session& session, const Key& key, std::string_view name, 
       return check.scalar() && check.parses(parse_walltime(session.text(value)));
     case Type::signal:
       return check.scalar() && (as_signal(session.text(value)).has_value() ||
-                                check.wrong(fmt::format("{} is no signal that ends a process",
+                                check.wrong(fmt::format("{} is not a signal that ends a process",
                                                         torc::quoted(session.text(value))),
                                             "write a name or a number, as SIGTERM, INT or 10"));
     case Type::names:

@@ -24,7 +24,7 @@ void check_workflow_name(const MapReader& reader) {
   const std::string name = reader.session().text(*node);
   if (name.find('/') != std::string::npos || name.starts_with('.') || name.starts_with('-')) {
     reader.session().error(*node,
-                           fmt::format("the workflow cannot be called {}", torc::quoted(name)),
+                           fmt::format("the workflow cannot be named {}", torc::quoted(name)),
                            "the store is named after it: no '/', and no '.' or '-' at the start");
   } else if (name.size() > kLongest) {
     reader.session().error(*node,

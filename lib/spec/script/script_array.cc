@@ -24,7 +24,7 @@ struct Part {
 };
 
 Error refused(std::string_view text) {
-  return invalid(fmt::format("{} is no array of jobs", torc::quoted(text)),
+  return invalid(fmt::format("{} is not an array of jobs", torc::quoted(text)),
                  "write numbers, ranges and steps: 1-100, 0-99:10, 1,4,7-9; and how many run at a "
                  "time behind a '%': 1-100%10");
 }

@@ -68,8 +68,8 @@ class HeadReader {
 
   void tell_dos(std::string_view line) {
     report_.add(Severity::warning, source_.place(0, line.size()),
-                "the lines of this script end as in DOS, and most interpreters take that for a "
-                "part of the commands",
+                "the lines of this script end as in DOS (CRLF), and most interpreters take that "
+                "for a part of the commands",
                 "remove the carriage returns: sed -i 's/\\r$//' FILE");
   }
 
@@ -78,7 +78,7 @@ class HeadReader {
     if (!is_clean(0, line)) return;
     std::size_t at = line.find_first_not_of(kBlanks, 2);
     if (at == std::string_view::npos) {
-      report_.error(source_.place(0, 2), "no interpreter stands behind '#!'",
+      report_.error(source_.place(0, 2), "no interpreter follows '#!'",
                     "name the program that runs the script: #!/bin/bash");
       return;
     }
@@ -95,7 +95,7 @@ class HeadReader {
     ScriptLine read{*directive, words_in(begin + mark, line.substr(mark))};
     if (read.words.empty()) {
       report_.add(Severity::warning, source_.place(begin, line.size()),
-                  fmt::format("nothing stands behind {}", line.substr(0, mark)),
+                  fmt::format("nothing follows {}", line.substr(0, mark)),
                   fmt::format("write an option, {} {}, or remove the line", line.substr(0, mark),
                               *directive == Directive::torc ? "--cpus 4" : "--mem=4G"));
       return;
@@ -186,9 +186,9 @@ class HeadReader {
   void tell_late() {
     if (late_ == 0) return;
     report_.add(Severity::warning, first_late_,
-                fmt::format("this line stands behind the first command and does not count{}",
+                fmt::format("this line comes after the first command and does not count{}",
                             late_ == 1 ? "" : fmt::format(", nor do {} more", late_ - 1)),
-                "lines of #TORC and #SBATCH stand before all commands, below the line of #!");
+                "write lines of #TORC and #SBATCH before all commands, below the line of #!");
   }
 
   const Source& source_;

@@ -124,7 +124,7 @@ class OptionReader {
     while (at_ < line_.words.size()) {
       const ScriptText& word = line_.words[at_++];
       if (!is_option(word)) {
-        error(word, fmt::format("{} is no option", torc::quoted(word.text)),
+        error(word, fmt::format("{} is not an option", torc::quoted(word.text)),
               "options begin with '--'; a value with blanks stands in quotes");
         continue;
       }

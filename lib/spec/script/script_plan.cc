@@ -118,7 +118,8 @@ class TorcReader {
     report_.error(source_.place(at.begin, at.bytes), std::move(message), std::move(remedy));
   }
   void refuse_twice(const ScriptOption& option) {
-    error(option.name, fmt::format("'--{}' stands twice", option.name.text), "keep one of the two");
+    error(option.name, fmt::format("'--{}' is given twice", option.name.text),
+          "keep one of the two");
   }
   void set_once(ScriptMap& map, const std::string& key, const ScriptOption& option, bool plain) {
     if (map.has(key)) return refuse_twice(option);

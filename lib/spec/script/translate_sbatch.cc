@@ -216,7 +216,7 @@ class Translator {
     }
     const bool sound = type.find_first_of(":,()") == std::string_view::npos;
     if (!sound || (type.empty() && last.empty())) {
-      error(place, fmt::format("{} is no number of GPUs", torc::quoted(text)),
+      error(place, fmt::format("{} is not a number of GPUs", torc::quoted(text)),
             "write a number, with a type in front of it where that counts: 2, a100:2");
       return false;
     }
@@ -279,7 +279,7 @@ class Translator {
     const auto bytes = parse_slurm_memory(value.text);
     constexpr std::uint64_t kMost = std::uint64_t{1} << 60U;
     if (!bytes || bytes->value == 0 || bytes->value > kMost / times) {
-      return error(value, fmt::format("{} is no amount of memory", torc::quoted(value.text)),
+      return error(value, fmt::format("{} is not an amount of memory", torc::quoted(value.text)),
                    "write it as 4000 (MiB), 512M or 8G");
     }
     plan_.job.set("memory", at(value, show_mebibytes(bytes->value * times)));

@@ -94,7 +94,7 @@ Result<JsonTable> read_json_table(std::string_view text) {
   const auto lines = std::count(before.begin(), before.end(), '\n');
   return Error{
       ErrorKind::invalid,
-      fmt::format("the table is no JSON: line {}, column {}: {}", lines + 1,
+      fmt::format("the table is not valid JSON: line {}, column {}: {}", lines + 1,
                   count_characters(before.substr(before.rfind('\n') + 1)) + 1, reader.reason),
       std::string(kForms)};
 }

@@ -253,7 +253,7 @@ class Builder final : public YAML::EventHandler {
       sources.insert(sources.end(), value.items.begin(), value.items.end());
       return;
     }
-    report_.error(place_of(source_, value), "'<<' merges maps, and this is none",
+    report_.error(place_of(source_, value), "'<<' merges maps, and this is not one",
                   "write <<: *name, where &name marks a map");
   }
 

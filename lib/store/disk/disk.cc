@@ -135,7 +135,7 @@ Result<void> remove_below(Disk& disk, const Path& directory, std::uint64_t devic
 Result<void> remove_tree(Disk& disk, const Path& directory) {
   TORC_ASSIGN(const FileStatus status, disk.status(directory));
   if (status.kind != FileKind::directory) {
-    return Error{ErrorKind::corrupt, directory.string() + " is no directory of its own",
+    return Error{ErrorKind::corrupt, directory.string() + " is not a directory of its own",
                  "somebody put it there; look at it with `ls -l`, then remove it", ENOTDIR};
   }
   return remove_below(disk, directory, status.device);

@@ -133,7 +133,7 @@ Result<void> check_still_there(const World& world, const Path& directory, const 
                  "try again"};
   }
   return Error{ErrorKind::fenced, was + " is not there any more: it was deleted or moved",
-               "jobs that ran were ended; where it was moved go on with it by its new place: torc "
+               "jobs that ran were ended; if it was moved, go on with it at its new place: torc "
                "worker PLACE",
                kGone};
 }

@@ -95,7 +95,7 @@ Result<ChainWriter::Attempt> ChainWriter::publish(Txn& txn, std::uint64_t author
     return Error{ErrorKind::invalid,
                  "a commit of " + std::to_string(writes.bytes().size()) + " bytes is too large; " +
                      std::to_string(kMostWrites) + " is the most",
-                 "say it in several smaller ones"};
+                 "split it into several smaller ones"};
   }
   const StoreId& id = parts_.journal.id();
   const CommitHeader header{head.sequence + 1, head.chain, random_bytes(world_.entropy), author};

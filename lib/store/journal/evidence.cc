@@ -20,7 +20,7 @@ constexpr const char* kRemedy =
 Error not_there_for_this_node(const Path& file) {
   return {ErrorKind::busy,
           file.string() + " is not there for this node, and why cannot be learned here",
-          "try again in a minute; where it is told still, `torc repair` says what is missing"};
+          "try again in a minute; if this is still reported, `torc repair` says what is missing"};
 }
 
 void Evidence::note_seen(std::uint64_t sequence) {

@@ -66,7 +66,7 @@ Result<void> Location::read_retention() {
 Error Location::lagging() const {
   return {ErrorKind::busy,
           directory_.string() + ": its listings do not show yet what is there already",
-          "try again in a minute; where it is told still, `torc repair` says what is missing"};
+          "try again in a minute; if this is still reported, `torc repair` says what is missing"};
 }
 
 }  // namespace torc::store

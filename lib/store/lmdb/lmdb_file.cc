@@ -42,8 +42,8 @@ LmdbTree tree_at(std::string_view bytes, std::size_t at) {
 const char* decode_head(std::string_view bytes, LmdbHead& out) {
   constexpr std::size_t kTree = 48;
   constexpr std::size_t kTrees = kHeader + 24;
-  if (!is_lmdb_page(bytes, LmdbPageKind::head)) return "is no head of an LMDB file";
-  if (lmdb_word<std::uint32_t>(bytes, kHeader) != kMagic) return "is no head of an LMDB file";
+  if (!is_lmdb_page(bytes, LmdbPageKind::head)) return "is not a head of an LMDB file";
+  if (lmdb_word<std::uint32_t>(bytes, kHeader) != kMagic) return "is not a head of an LMDB file";
   if (lmdb_word<std::uint32_t>(bytes, kHeader + 4) != kVersion)
     return "is of another version of LMDB";
   out.page_size = lmdb_word<std::uint32_t>(bytes, kTrees);

@@ -164,7 +164,7 @@ Result<void> make_aside(const World& world, const Path& target,
                         const std::function<Result<void>(const Path& aside)>& fill) {
   if (world.disk.status(target).ok()) {
     return Error{ErrorKind::exists, target.string() + " is there already",
-                 "name a directory that is not there yet"};
+                 "name a directory that does not exist yet"};
   }
   const Path copy = target.string() + ".tmp-" + std::to_string(world.entropy.next());
   world.disk.protect(copy, Root::made_here);

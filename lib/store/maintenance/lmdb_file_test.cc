@@ -239,8 +239,8 @@ TEST_F(LmdbFiles, with_a_damaged_head_or_cut_off_are_not_opened) {
     std::uint64_t value;
     const char* told;
   };
-  for (const Head& head : std::initializer_list<Head>{{10, 2, "is no head of an LMDB file"},
-                                                      {16, 1, "is no head of an LMDB file"},
+  for (const Head& head : std::initializer_list<Head>{{10, 2, "is not a head of an LMDB file"},
+                                                      {16, 1, "is not a head of an LMDB file"},
                                                       {20, 2, "is of another version"},
                                                       {40, 0, "an impossible size of pages"},
                                                       {40, 4097, "an impossible size of pages"},

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/worker/jobs/load.h"
@@ -53,19 +54,21 @@ std::string show_ceiling(const Notice& n) {
 std::string show_leaving(const Notice& n) {
   std::string what;
   if (n.count > 0)
-    what = fmt::format("{} job(s) have {} to save their work and end", n.count, show(n.time));
+    what = n.count == 1
+               ? fmt::format("1 job has {} to save its work and end", show(n.time))
+               : fmt::format("{} jobs have {} to save their work and end", n.count, show(n.time));
   if (n.other > 0)
-    what += fmt::format("{}{} job(s) may go on for {}, and have {} more to end then",
-                        what.empty() ? "" : "; ", n.other, show(n.time - n.lead), show(n.lead));
+    what += fmt::format("{}{} may go on for {}, with {} more to end then", what.empty() ? "" : "; ",
+                        plural(n.other, "job"), show(n.time - n.lead), show(n.lead));
   return fmt::format("told to leave: {}; send SIGTERM again to stop them now", what);
 }
 
 std::string show_awaited(const Notice& n) {
   std::string what;
-  if (n.count > 0) what = fmt::format("{} canceled job(s) that another worker has to end", n.count);
+  if (n.count > 0) what = plural(n.count, "canceled job") + " that another worker has to end";
   if (n.other > 0)
-    what += fmt::format("{}{} action(s) that another worker runs", what.empty() ? "" : " and ",
-                        n.other);
+    what += fmt::format("{}{} that another worker runs", what.empty() ? "" : " and ",
+                        plural(n.other, "action"));
   return fmt::format("waiting for {}, or for the end of its lease", what);
 }
 
@@ -165,8 +168,8 @@ std::string show_notice(const Notice& n, const NoticeWorld& world) {
                          ended(), with(n.remedy), n.time.count() > 0 ? " in " + show(n.time) : "",
                          n.count, n.other);
     case What::recoveries_used:
-      return fmt::format("'{}' has been recovered {} time(s), and is not again (max_recoveries)",
-                         name_of(n), n.count);
+      return fmt::format("'{}' has been recovered {}, and is not recovered again (max_recoveries)",
+                         name_of(n), plural(n.count, "time"));
     case What::ceiling_reached:
       return show_ceiling(n);
     case What::failures_wait:
@@ -183,33 +186,35 @@ std::string show_notice(const Notice& n, const NoticeWorld& world) {
                                        n.job->job.grant.token.attempt)
                              .string());
     case What::finishes_jobs:
-      return fmt::format("finishing {} running job(s); press Ctrl-C again to stop them", n.count);
+      return fmt::format("finishing {}; press Ctrl-C again to stop {}",
+                         plural(n.count, "running job"), n.count == 1 ? "it" : "them");
     case What::told_to_leave:
       return show_leaving(n);
     case What::stops_jobs:
-      return fmt::format("stopping {} running job(s), which have {} to end; {} to kill them",
-                         n.count, show(n.lead), again(n.number));
+      return fmt::format("stopping {}, with {} to end; {} to kill {}",
+                         plural(n.count, "running job"), show(n.lead), again(n.number),
+                         n.count == 1 ? "it" : "them");
     case What::results_left:
-      return fmt::format(
-          "{} result(s) are not reported yet: trying for {} more; {} to give them up", n.count,
-          show(n.lead), again(n.number));
+      return fmt::format("{} not reported yet: trying for {} more; {} to give up",
+                         plural(n.count, "result"), show(n.lead), again(n.number));
     case What::kills_jobs:
-      return fmt::format("killing {} running job(s)", n.count);
+      return "killing " + plural(n.count, "running job");
     case What::no_time_left:
-      return fmt::format("no time is left: stopping {} running job(s)", n.count);
+      return "no time is left: stopping " + plural(n.count, "running job");
     case What::lease_lost:
       return n.text;
     case What::too_late:
       return "this worker could not renew its lease in time (frozen, or its filesystem hangs)";
     case What::lease_stands:
       if (world.running == 0) return "";
-      return fmt::format("its lease stands: {} running job(s) go on", world.running);
+      return fmt::format("its lease is still good: {} {} on", plural(world.running, "running job"),
+                         world.running == 1 ? "goes" : "go");
     case What::lease_in_doubt:
       if (world.running == 0) return "";
       return fmt::format(
-          "stopped {} running job(s): this worker could not renew its lease in time, "
+          "stopped {}: this worker could not renew its lease in time, "
           "or was stopped; asking the store whether it still has it",
-          world.running);
+          plural(world.running, "running job"));
     case What::no_answer:
       return fmt::format("no answer about the lease yet: {}", n.text);
     case What::cannot_write:
@@ -224,18 +229,18 @@ std::string show_notice(const Notice& n, const NoticeWorld& world) {
       return "nothing is left to do; this worker stays until its time is up or it is told to stop "
              "(compute_node_ignore_workflow_completion)";
     case What::allocation_unused:
-      return n.flag ? fmt::format("nothing was for this worker for {}", show(n.time))
+      return n.flag ? fmt::format("there was nothing for this worker to do for {}", show(n.time))
                     : fmt::format(
                           "no worker of this allocation has had anything to do for {}: they leave",
                           show(n.time));
     case What::awaits_others:
       return show_awaited(n);
     case What::gave_up_results:
-      return fmt::format("gave up on reporting {} result(s), {}: {}", n.count,
-                         n.flag
-                             ? "whether the store has them is not known, else those jobs run again"
-                             : "those jobs will run again",
-                         n.text);
+      return fmt::format(
+          "gave up on reporting {}, {}: {}", plural(n.count, "result"),
+          n.flag ? "whether the store has them is not known; if not, those jobs run again"
+                 : "those jobs will run again",
+          n.text);
     case What::node_is_taken:
       return fmt::format("waits until CPUs of this node are free{}; see: torc node",
                          world.holders.empty() ? "" : ": " + world.holders + " has them");

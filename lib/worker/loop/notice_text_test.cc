@@ -29,11 +29,11 @@ TEST(NoticeText, of_a_result_that_was_refused_tells_who_has_the_job_only_where_s
 
 TEST(NoticeText, of_results_whose_commit_had_no_answer_it_is_not_known_whether_they_count) {
   Notice n{.what = Notice::What::gave_up_results, .count = 2, .text = "no answer"};
-  EXPECT_EQ(text_of(n), "gave up on reporting 2 result(s), those jobs will run again: no answer");
+  EXPECT_EQ(text_of(n), "gave up on reporting 2 results, those jobs will run again: no answer");
   n.flag = true;
   EXPECT_EQ(text_of(n),
-            "gave up on reporting 2 result(s), whether the store has them is not known, else those "
-            "jobs run again: no answer");
+            "gave up on reporting 2 results, whether the store has them is not known; if not, "
+            "those jobs run again: no answer");
 }
 
 TEST(NoticeText, of_a_lost_partner_tells_who_it_was_and_what_happens_next) {

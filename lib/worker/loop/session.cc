@@ -92,7 +92,7 @@ Result<WorkerSummary> Session::live(std::unique_ptr<store::Store> store) {
     return Error{
         ErrorKind::not_found,
         fmt::format("{} is not there any more: it was deleted or moved", directory_.string()),
-        "where it was moved go on with it by its new place: torc worker PLACE"};
+        "if it was moved, go on with it at its new place: torc worker PLACE"};
   }
   if (failure_) return *failure_;
   return state_.summary;

@@ -118,7 +118,7 @@ TEST_F(AfterALoss, a_job_that_is_to_run_again_after_its_dead_worker_has_ended_it
   EXPECT_TRUE(expired_) << "it left while the job was still to be ended";
   EXPECT_EQ(host_.started, 1);
   EXPECT_EQ(job(1).state, JobState::completed);
-  EXPECT_TRUE(said("waiting for 1 canceled job(s) that another worker has to end"));
+  EXPECT_TRUE(said("waiting for 1 canceled job that another worker has to end"));
 }
 
 TEST_F(AfterALoss, a_slot_that_a_dead_worker_still_holds_is_waited_for) {
@@ -158,7 +158,7 @@ TEST_F(AfterALoss, an_action_that_a_dead_worker_had_is_waited_for_and_run) {
   EXPECT_EQ(summary.workflow.actions.running, 0U);
   EXPECT_EQ(host_.commands.size(), 1U);
   EXPECT_LT(seen_.size(), 50U) << "it asks no oftener than an idle worker does";
-  EXPECT_TRUE(said("waiting for 1 action(s) that another worker runs"));
+  EXPECT_TRUE(said("waiting for 1 action that another worker runs"));
 }
 
 // --- jobs that may have killed their worker ---

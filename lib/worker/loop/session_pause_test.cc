@@ -56,8 +56,8 @@ TEST_F(PausedSession, after_a_long_sleep_jobs_go_on_when_nobody_has_taken_them_o
   EXPECT_EQ(summary.completed, 1U);
   EXPECT_EQ(host_.kills, 0);
   EXPECT_EQ(job(1).attempt, 1U);
-  EXPECT_TRUE(said("stopped 1 running job(s): this worker could not renew its lease in time"));
-  EXPECT_TRUE(said("its lease stands: 1 running job(s) go on"));
+  EXPECT_TRUE(said("stopped 1 running job: this worker could not renew its lease in time"));
+  EXPECT_TRUE(said("its lease is still good: 1 running job goes on"));
 }
 
 // Its process is stopped with all others before it executes its program, which is waited for.

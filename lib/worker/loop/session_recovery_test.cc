@@ -93,7 +93,7 @@ TEST_F(RecoveryTest, ends_after_as_many_times_as_the_file_says_and_says_so) {
   EXPECT_EQ(run().failed, 1U);
   EXPECT_EQ(job(1).attempt, 3U);
   EXPECT_TRUE(said("recovery 2 of 2"));
-  EXPECT_TRUE(said("'a' has been recovered 2 time(s), and is not again (max_recoveries)"));
+  EXPECT_TRUE(said("'a' has been recovered 2 times, and is not recovered again (max_recoveries)"));
 }
 
 TEST_F(RecoveryTest, is_none_where_the_file_does_not_ask_for_it) {

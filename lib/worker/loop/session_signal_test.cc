@@ -29,7 +29,7 @@ TEST_F(SignaledSession, a_first_interrupt_lets_jobs_end_however_long_that_takes)
                 [&] { end_it(ScriptedHost::ended_by_itself(0)); }});
   EXPECT_EQ(summary.end, WorkerEnd::interrupted);
   EXPECT_TRUE(host_.stops.empty());
-  EXPECT_TRUE(said("finishing 1 running job(s); press Ctrl-C again to stop them"));
+  EXPECT_TRUE(said("finishing 1 running job; press Ctrl-C again to stop it"));
   EXPECT_EQ(job(1).state, JobState::completed);
 }
 
@@ -49,8 +49,8 @@ TEST_F(SignaledSession, a_second_interrupt_stops_jobs_and_a_third_kills_them) {
   EXPECT_EQ(rounded(host_.stops), Leads{30s});
   EXPECT_EQ(kills_before, 0);
   EXPECT_EQ(host_.kills, 1);
-  EXPECT_TRUE(said("stopping 1 running job(s), which have 30 s to end; press Ctrl-C again"));
-  EXPECT_TRUE(said("killing 1 running job(s)"));
+  EXPECT_TRUE(said("stopping 1 running job, with 30 s to end; press Ctrl-C again"));
+  EXPECT_TRUE(said("killing 1 running job"));
   EXPECT_EQ(job(1).state, JobState::ready);
 }
 
@@ -97,8 +97,8 @@ TEST_F(Terminated, jobs_may_go_on_for_a_while_and_are_told_to_end_in_time) {
   EXPECT_EQ(after(), 15s) << "both together are the grace of 30 s";
   EXPECT_EQ(job(1).state, JobState::ready);
   EXPECT_EQ(job(1).outcome.cause, EndCause::stopped);
-  EXPECT_TRUE(said("1 job(s) may go on for 15 s, and have 15 s more to end then"));
-  EXPECT_TRUE(said("no time is left: stopping 1 running job(s)"));
+  EXPECT_TRUE(said("1 job may go on for 15 s, with 15 s more to end then"));
+  EXPECT_TRUE(said("no time is left: stopping 1 running job"));
 }
 
 TEST_F(Terminated, the_grace_is_as_it_was_set) {
@@ -123,7 +123,7 @@ TEST_F(Terminated, jobs_that_save_their_work_have_all_of_the_grace_for_it) {
   terminate();
   EXPECT_EQ(rounded(host_.stops), Leads{30s});
   EXPECT_EQ(after(), 0s);
-  EXPECT_TRUE(said("1 job(s) have 30 s to save their work and end"));
+  EXPECT_TRUE(said("1 job has 30 s to save its work and end"));
 }
 
 TEST_F(Terminated, jobs_that_may_run_for_longer_are_told_at_once) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
@@ -57,9 +58,9 @@ std::vector<std::string> show_state(const State& w, BootTime now, BootTime confi
   lines.push_back(fmt::format("running {}, waiting here {}, done {}, failed {}{}", w.running.size(),
                               w.waiting(), w.summary.completed, w.summary.failed, phase));
   if (const BellHearing::Account& bells = w.talk.bells.account(); bells.heard > 0) {
-    lines.push_back(
-        fmt::format("heard {} bell(s): looked {} time(s) for them, and found jobs {} time(s)",
-                    bells.heard, bells.looks, bells.found));
+    lines.push_back(fmt::format("heard {}: looked {} for them, and found jobs {}",
+                                plural(bells.heard, "bell"), plural(bells.looks, "time"),
+                                plural(bells.found, "time")));
   }
   const BootTime fenced =
       confirmed +

@@ -57,7 +57,7 @@ std::unique_ptr<exec::NodeLedger> enter_ledger(const workflow::Context& context,
   }
   if (events.notice) {
     events.notice(
-        fmt::format("does not mind other workers on this node: {}", ledger.error().text()));
+        fmt::format("takes no account of other workers on this node: {}", ledger.error().text()));
   }
   return nullptr;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "lib/base/number.h"
+#include "lib/base/plural.h"
 #include "lib/base/text/quote.h"
 #include "lib/exec/machine/procfs.h"
 #include "lib/exec/node/node_member.h"
@@ -108,7 +109,8 @@ Result<void> type_gpus(const std::string& told, const std::string& kind, std::ui
   }
   if (amount % kWhole != 0 || left > 0)
     return bad(told,
-               fmt::format("{} GPU(s) without another type found here ({})", amount / kWhole - left,
+               fmt::format("{} without another type found here ({})",
+                           plural(static_cast<std::uint64_t>(amount / kWhole - left), "GPU"),
                            machine.gpus_from),
                "a whole number of those that there are");
   return {};
@@ -119,7 +121,7 @@ Result<void> add_one(const std::string& told, exec::Machine& machine) {
   const auto name = resource_name(told.substr(0, equals));
   if (equals == std::string::npos)
     return bad(told, "there is no '='", "scratch_gb=500, port=8000-8009, fpga=[a,b], gpus/a100=2");
-  if (!name) return bad(told, "that is no name of a resource", std::string(kNameRule));
+  if (!name) return bad(told, "that is not the name of a resource", std::string(kNameRule));
   if (is_reserved_resource(*name))
     return bad(told, fmt::format("'{}' has a flag of its own", *name),
                name->starts_with("gpu/") ? fmt::format("did you mean gpus{}?", name->substr(3))
@@ -138,7 +140,8 @@ Result<void> add_one(const std::string& told, exec::Machine& machine) {
   }
   const auto amount = value == "all" ? std::nullopt : parse_amount(value);
   if (!amount)
-    return bad(told, fmt::format("'{}' is no amount, and no list of pieces", printable(value)),
+    return bad(told,
+               fmt::format("'{}' is neither an amount nor a list of pieces", printable(value)),
                "a number above 0 with at most three decimals, 8000-8009, [a,b] or [a,b],[c,d]");
   if (is_gpu(*name)) return type_gpus(told, *name, *amount, machine);
   if (machine.sums.size() == exec::NodeMember::kMostSums)

@@ -44,7 +44,7 @@ TEST(ToldResources, lie_in_groups_where_there_are_several_lists) {
   EXPECT_EQ(m.pieces[2].id, "c");
   for (const char* wrong :
        {"fpga=[a][b]", "fpga=[a],b", "fpga=[a],", "fpga=[a],[b", "fpga=[a]x[b]", "fpga=[[a],[b]]"})
-    EXPECT_NE(refused(wrong).find("is no amount, and no list of pieces"), std::string::npos)
+    EXPECT_NE(refused(wrong).find("is neither an amount nor a list of pieces"), std::string::npos)
         << refused(wrong);
   EXPECT_NE(refused("fpga=[[a,b]").find("cannot be the name of a piece"), std::string::npos);
   EXPECT_EQ(refused("fpga=[a],[a]"), "--resource fpga=[a],[a]: 'a' is there twice");
@@ -84,8 +84,8 @@ TEST(ToldResources, in_giant_lists_are_refused_at_once_and_in_few_words) {
   for (int i = 0; i < 50'000; ++i) lists += (i == 0 ? "[p" : ",[p") + std::to_string(i) + "]";
   EXPECT_NE(refused("fpga=" + lists).find("more than 64 pieces"), std::string::npos);
   EXPECT_NE(refused("port=0-4294967295").find("more than 64 pieces"), std::string::npos);
-  EXPECT_NE(refused("port=0-4294967296").find("is no amount"), std::string::npos);
-  EXPECT_NE(refused("port=9-8").find("is no amount"), std::string::npos);
+  EXPECT_NE(refused("port=0-4294967296").find("is neither an amount"), std::string::npos);
+  EXPECT_NE(refused("port=9-8").find("is neither an amount"), std::string::npos);
 }
 
 TEST(ToldResources, of_a_type_of_gpu_that_is_misspelt_are_told_with_what_was_meant) {
@@ -97,16 +97,16 @@ TEST(ToldResources, of_a_type_of_gpu_that_is_misspelt_are_told_with_what_was_mea
 
 TEST(ToldResources, that_make_no_sense_are_refused_by_name) {
   EXPECT_EQ(refused("port"), "--resource port: there is no '='");
-  EXPECT_EQ(refused("a b=1"), "--resource a b=1: that is no name of a resource");
+  EXPECT_EQ(refused("a b=1"), "--resource a b=1: that is not the name of a resource");
   EXPECT_EQ(refused("cpus=4"), "--resource cpus=4: 'cpus' has a flag of its own");
   EXPECT_EQ(refused("gpus=4"), "--resource gpus=4: 'gpus' has a flag of its own");
-  EXPECT_EQ(refused("x=0"), "--resource x=0: '0' is no amount, and no list of pieces");
+  EXPECT_EQ(refused("x=0"), "--resource x=0: '0' is neither an amount nor a list of pieces");
   EXPECT_EQ(refused("port=1-65"), "--resource port=1-65: more than 64 pieces, GPUs included");
   EXPECT_EQ(refused("port=[a,a]"), "--resource port=[a,a]: 'a' is there twice");
   EXPECT_EQ(refused("port=[a,]"), "--resource port=[a,]: '' cannot be the name of a piece");
   EXPECT_EQ(refused("port=3", {"port=1-2"}), "--resource port=3: 'port' is told twice");
   EXPECT_EQ(refused("gpus/a100=4"),
-            "--resource gpus/a100=4: 3 GPU(s) without another type found here (this node)");
+            "--resource gpus/a100=4: 3 GPUs without another type found here (this node)");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "lib/base/file/beneath.h"
 #include "lib/base/labels.h"
 #include "lib/base/number.h"
+#include "lib/base/plural.h"
 #include "lib/exec/machine/procfs.h"
 #include "lib/exec/node/node_ledger.h"
 #include "lib/exec/start/program_path.h"
@@ -172,7 +173,7 @@ Result<std::optional<exec::StepTerms>> steps_of(const workflow::Context& context
   }
   if (env("SLURMD_NODENAME").value_or("").empty()) {
     return Error{ErrorKind::invalid,
-                 "the workflow says mode: slurm, and this is no node of the allocation: salloc "
+                 "the workflow says mode: slurm, and this is not a node of the allocation: salloc "
                  "leaves its shell where it was",
                  "srun --ntasks-per-node=1 --overlap --mem=0 torc worker STORE starts a worker on "
                  "each node"};
@@ -235,8 +236,8 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
   if (options.gpus) {
     if (*options.gpus > setup.machine.gpus.size()) {
       return Error{ErrorKind::invalid,
-                   fmt::format("--num-gpus {}: only {} GPU(s) found here ({})", *options.gpus,
-                               setup.machine.gpus.size(), setup.machine.gpus_from),
+                   fmt::format("--num-gpus {}: only {} found here ({})", *options.gpus,
+                               plural(setup.machine.gpus.size(), "GPU"), setup.machine.gpus_from),
                    "leave the flag out to use those"};
     }
     setup.machine.gpus.resize(*options.gpus);

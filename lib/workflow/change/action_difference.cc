@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "lib/base/plural.h"
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/workflow_state.h"
@@ -69,8 +70,8 @@ Result<ActionDifference> compare_actions(const claim::Reader& reader, const clai
     return true;
   });
   if (records != plan.actions.size() || known != plan.actions.size()) {
-    found.refused =
-        fmt::format("the store has {} action(s), and the file {}", records, plan.actions.size());
+    found.refused = fmt::format("the store has {}, and the file {}", plural(records, "action"),
+                                plan.actions.size());
     return found;
   }
   if (known == 0) return found;

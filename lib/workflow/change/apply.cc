@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
@@ -80,12 +81,11 @@ class Application {
     const bool has_other_actions = !applied_.difference.actions.empty();
     if ((!applied_.difference.has_other_environment && !has_other_actions) || workers == 0)
       return {};
-    return Error{
-        ErrorKind::busy,
-        fmt::format("{} changed, and {} worker(s) at work would go on with what was before",
-                    has_other_actions ? "actions" : "the environment of all jobs",
-                    show_count(workers)),
-        "wait until they have left, or end them, then say it again; nothing was changed"};
+    return Error{ErrorKind::busy,
+                 fmt::format("{} changed, and {} at work would go on with what was before",
+                             has_other_actions ? "actions" : "the environment of all jobs",
+                             plural(workers, "worker")),
+                 "wait until they have left, or end them, then try again; nothing was changed"};
   }
 
   [[nodiscard]] FormerNames former_names() const {

@@ -499,8 +499,8 @@ claim::DefinitionOf definitions_in(const claim::Reader& reader, const spec::Envi
 Result<void> check_unchanged(const claim::Reader& reader, const Difference& found) {
   TORC_ASSIGN(const std::uint64_t jobs, claim::count_jobs(reader));
   if (jobs == found.jobs && claim::read_edition(reader) == found.edition) return {};
-  return Error{ErrorKind::busy, "the workflow was changed at this very moment",
-               "say it again; nothing was changed"};
+  return Error{ErrorKind::busy, "somebody else changed the workflow at the same moment",
+               "try again; nothing was changed"};
 }
 
 }  // namespace torc::workflow

@@ -144,7 +144,7 @@ TEST(Edits, an_action_that_no_counter_knows_of_is_seen) {
   claim::TestWorkflow store(plan(kFile));
   const claim::Action evil{claim::Trigger::workflow_start, false, encode_commands({"echo evil"})};
   store.tx.put(claim::action_key(7), encode(evil));
-  EXPECT_EQ(told(store.tx, kFile), "refused: the store has 3 action(s), and the file 2");
+  EXPECT_EQ(told(store.tx, kFile), "refused: the store has 3 actions, and the file 2");
 }
 
 TEST(Edits, what_happened_to_jobs_is_no_difference) {

@@ -47,7 +47,7 @@ Error unknown_limit(std::string_view name, const std::vector<claim::LimitState>&
 Result<LimitWord> parse_limit(std::string_view word) {
   const std::size_t equals = word.rfind('=');
   if (equals == std::string_view::npos || equals == 0) {
-    return invalid(fmt::format("--limit '{}' is no NAME=NUMBER", printable(word)),
+    return invalid(fmt::format("--limit '{}' is not NAME=NUMBER", printable(word)),
                    "for example licence_x=10, or max_parallel=200 for all jobs");
   }
   const auto n = parse_integer(std::string(word.substr(equals + 1)));

@@ -17,8 +17,8 @@ TEST(LimitWords, the_last_equals_sign_parts_name_and_number) {
 }
 
 TEST(LimitWords, what_is_no_number_or_has_no_name_is_refused_with_an_example) {
-  EXPECT_NE(parse_limit("10").error().text().find("no NAME=NUMBER"), std::string::npos);
-  EXPECT_NE(parse_limit("=10").error().text().find("no NAME=NUMBER"), std::string::npos);
+  EXPECT_NE(parse_limit("10").error().text().find("not NAME=NUMBER"), std::string::npos);
+  EXPECT_NE(parse_limit("=10").error().text().find("not NAME=NUMBER"), std::string::npos);
   for (const char* wrong : {"x=", "x=-1", "x=1.5", "x=2147483648", "x=many"})
     EXPECT_NE(parse_limit(wrong).error().text().find("from 0 to 2147483647"), std::string::npos)
         << wrong;

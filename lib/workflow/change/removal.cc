@@ -1,4 +1,5 @@
 #include "lib/workflow/change/removal.h"
+#include "lib/base/plural.h"
 
 #include <fmt/format.h>
 
@@ -38,8 +39,8 @@ Result<void> refuse_dependents(const claim::Reader& reader,
   }
   return Error{
       ErrorKind::invalid,
-      fmt::format("{} job{} {} built on these: {}{}", show_count(waiting), waiting == 1 ? "" : "s",
-                  waiting == 1 ? "is" : "are", names, waiting > kNamedJobs ? ", …" : ""),
+      fmt::format("{} {} on these: {}{}", plural(waiting, "job"),
+                  waiting == 1 ? "depends" : "depend", names, waiting > kNamedJobs ? ", …" : ""),
       "--with-dependents removes all of them; nothing was changed"};
 }
 

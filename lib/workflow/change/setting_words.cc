@@ -186,7 +186,7 @@ Result<SettingWords> parse_setting(const std::vector<std::string>& words) {
       const std::string near = name.empty() ? "" : spec::nearest(name, key_names());
       if (!near.empty()) {
         return invalid(
-            fmt::format("'{}' is nothing that can be set", name),
+            fmt::format("'{}' cannot be set", name),
             fmt::format("did you mean '{}'? #NUMBER names a job whose name has a '='", near));
       }
       out.names.push_back(word);
@@ -206,15 +206,17 @@ Result<SettingWords> parse_setting(const std::vector<std::string>& words) {
   if (says_gpus && std::ranges::any_of(out.setting.named, [](const Amount& a) {
         return is_gpu(a.name) && a.name != kGpus;
       }))
-    return invalid("gpus and a type of them are set", "the type is said of all of them: set one");
+    return invalid("both gpus and a type of them are set",
+                   "the type is said of all of them: set one");
   if (!given.empty()) return out;
   const auto odd = std::ranges::find_if(
       out.names, [](const std::string& name) { return name.find('=') != std::string::npos; });
   if (odd != out.names.end()) {
-    return invalid(fmt::format("'{}' is nothing that can be set", odd->substr(0, odd->find('='))),
-                   fmt::format("KEY of KEY=VALUE is one of {}", setting_keys()));
+    return invalid(fmt::format("'{}' cannot be set", odd->substr(0, odd->find('='))),
+                   fmt::format("write KEY=VALUE, where KEY is one of {}", setting_keys()));
   }
-  return invalid("nothing is set", fmt::format("give KEY=VALUE; KEY is one of {}", setting_keys()));
+  return invalid("there is nothing to set",
+                 fmt::format("give KEY=VALUE; KEY is one of {}", setting_keys()));
 }
 
 Result<void> check_mode(const claim::Reader& reader, const claim::Setting& setting) {
@@ -227,7 +229,7 @@ Result<void> check_mode(const claim::Reader& reader, const claim::Setting& setti
   if (settings.run.execution.mode != spec::ExecutionMode::slurm) return {};
   return Error{
       ErrorKind::invalid,
-      fmt::format("{} of {} is no part of a step of Slurm, and this workflow has mode slurm",
+      fmt::format("{} of {} is not a part of a step of Slurm, and this workflow has mode slurm",
                   show_thousandths(part->thousandths), torc::quoted(part->name)),
       "ask for whole GPUs; jobs share them in mode direct or auto"};
 }

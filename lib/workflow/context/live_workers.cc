@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/plural.h"
 #include "lib/claim/queries/workers.h"
 
 namespace torc::workflow {
@@ -38,7 +39,7 @@ std::string show_workers(const std::vector<claim::Worker>& workers) {
     names += fmt::format("{}{} on {}", i == 0 ? "" : ", ", claim::raw(workers[i].epoch),
                          workers[i].info.host);
   }
-  return fmt::format("{} worker(s) registered as alive ({}{})", workers.size(), names,
+  return fmt::format("{} registered as alive ({}{})", plural(workers.size(), "worker"), names,
                      workers.size() > 5 ? ", …" : "");
 }
 

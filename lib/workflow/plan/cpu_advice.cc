@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "lib/base/plural.h"
 #include "lib/base/text/quote.h"
 #include "lib/slurm/asked.h"
 #include "lib/spec/text/source.h"
@@ -15,7 +16,7 @@ namespace torc::workflow {
 namespace {
 
 std::string cpus_text(std::uint32_t n) {
-  return fmt::format("{} CPU{}", n, n == 1 ? "" : "s");
+  return plural(n, "CPU");
 }
 
 struct Offered {

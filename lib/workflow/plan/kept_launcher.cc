@@ -57,7 +57,7 @@ std::string find_definition(const Context& context, const spec::Workflow& workfl
   if (is_good) return *std::move(text);
   report.error(workflow.launcher_place,
                fmt::format("the launcher {} has mistakes", torc::quoted(name)),
-               "mend them, as they are told of that file");
+               "fix them; they are listed for that file");
   return {};
 }
 
@@ -90,7 +90,7 @@ Result<std::optional<launcher::Definition>> kept_definition(const Context& conte
   if (!text) {
     Error error = std::move(text).error();
     error.what =
-        fmt::format("what tells of the workflow's batch system cannot be read: {}", error.what);
+        fmt::format("the definition of the workflow's batch system cannot be read: {}", error.what);
     error.remedy = fmt::format(
         "put it back from a backup of the store, or from the file that the "
         "workflow file names: {}",

@@ -4,6 +4,7 @@
 
 #include <system_error>
 
+#include "lib/base/plural.h"
 #include "lib/claim/transactions/plan_writing.h"
 #include "lib/claim/transactions/user_data.h"
 #include "lib/workflow/context/live_workers.h"
@@ -38,9 +39,9 @@ Result<void> refuse_live_workers(const Context& context, const Path& directory) 
     const ErrorKind kind = old.error().kind;
     if (kind == ErrorKind::not_found || kind == ErrorKind::corrupt) return {};
     return Error{kind,
-                 fmt::format("whether workers are at work in {} cannot be seen: {}",
+                 fmt::format("whether workers are at work in {} cannot be determined: {}",
                              directory.string(), old.error().what),
-                 "move it aside yourself if there are none, or name another place with --store",
+                 "if there are none, move it aside yourself; or name another place with --store",
                  old.error().os_errno};
   }
   std::size_t count = 0;
@@ -51,7 +52,8 @@ Result<void> refuse_live_workers(const Context& context, const Path& directory) 
   }));
   if (count == 0) return {};
   return Error{ErrorKind::exists,
-               fmt::format("{} worker(s) are registered in {}", count, directory.string()),
+               fmt::format("{} {} registered in {}", plural(count, "worker"),
+                           count == 1 ? "is" : "are", directory.string()),
                "end them first (scancel, Ctrl-C; `torc status` lists them), or name another place "
                "with --store"};
 }
@@ -87,7 +89,7 @@ Result<store::Engine> parse_engine(const std::string& text) {
   if (text == "auto") return store::Engine::automatic;
   if (text == "lmdb") return store::Engine::lmdb;
   if (text == "journal") return store::Engine::journal;
-  return invalid(fmt::format("'{}' is no engine", text), "auto, lmdb or journal");
+  return invalid(fmt::format("'{}' is not an engine", text), "auto, lmdb or journal");
 }
 
 Result<MadeStore> make_store(const Context& context, const LoadedSpec& loaded,

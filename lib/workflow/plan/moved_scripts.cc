@@ -77,7 +77,7 @@ Path other_store_of(std::string_view script, const Path& store) {
 Result<std::string> with_other_place(std::string_view script, const Path& before, const Path& now) {
   if (!is_plain(before) || !is_plain(now)) {
     return Error{ErrorKind::unsupported,
-                 "a path with signs that scripts quote is not replaced in them",
+                 "a path with characters that scripts quote is not replaced in them",
                  "edit the script, or make the store anew where it is (`torc init --force`)"};
   }
   const std::string& old = before.native();

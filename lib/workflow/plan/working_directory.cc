@@ -59,7 +59,7 @@ std::string how_to_name_it(const Path& store) {
 
 Error parted(const WorkingDirectory& recorded, const Path& store, const Path& beside) {
   std::error_code error;
-  std::string lack = "is no directory";
+  std::string lack = "is not a directory";
   if (fs::is_directory(beside, error))
     lack = recorded.file.empty() ? "does not hold it as that did"
                                  : fmt::format("has no {}", printable(recorded.file));
@@ -95,7 +95,7 @@ Result<void> expect_directory(const Path& directory, const Path& store) {
         error, fmt::format("the working directory of the jobs, {}", printable(directory.string())));
   return Error{ErrorKind::not_found,
                fmt::format("the working directory of the jobs {}: {}",
-                           error == ENOENT ? "is not there" : "is no directory",
+                           error == ENOENT ? "is not there" : "is not a directory",
                            printable(directory.string())),
                "bring it back, or " + how_to_name_it(store), error};
 }

@@ -152,7 +152,7 @@ TEST_F(Project, beside_its_store_it_is_moved_and_copied_together_with_it) {
 
 TEST_F(Project, a_file_is_no_directory) {
   const WorkingDirectory recorded{root_ / "proj/wf.yaml"};
-  expect_says(found(recorded, "proj/wf.torc"), "is no directory: ");
+  expect_says(found(recorded, "proj/wf.torc"), "is not a directory: ");
 }
 
 TEST_F(Project, for_who_only_looks_there_is_always_one) {
