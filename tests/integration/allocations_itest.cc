@@ -258,7 +258,7 @@ TEST_F(FakeSlurm, what_is_stopped_asks_for_nothing_until_it_is_submitted_again) 
   ASSERT_EQ(ledger()["allocation_records"].size(), 1U);
   const Ended stopped = torc({"allocations", "stop", "wf.torc"});
   EXPECT_EQ(stopped.exit_code, 0) << stopped;
-  EXPECT_TRUE(stopped.says("until torc submit")) << stopped;
+  EXPECT_TRUE(stopped.says("until you run `torc submit`")) << stopped;
   EXPECT_TRUE(ledger()["allocation_records"].empty());
   let("sbatch", "");
   const Ended tick = torc({"allocations", "tick", "wf.torc"}, 2h);

@@ -128,7 +128,7 @@ TEST_F(Supervised, a_node_on_which_workers_are_killed_again_and_again_is_left) {
   }
   const Ended ended = process->wait();
   EXPECT_EQ(ended.exit_code, 4) << ended;
-  EXPECT_TRUE(ended.says("this node is left to others")) << ended;
+  EXPECT_TRUE(ended.says("the node is left to others")) << ended;
 }
 
 TEST_F(Supervised, a_worker_that_was_told_to_stop_is_not_replaced) {

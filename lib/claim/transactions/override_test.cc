@@ -80,7 +80,7 @@ TEST_F(Override, more_names_than_a_job_can_have_are_refused_and_change_nothing) 
   const auto before = wf.tx.entries;
   const auto change = set_jobs(wf.tx, {&one, 1}, s);
   ASSERT_FALSE(change.ok());
-  EXPECT_NE(change.error().what.find("more than 32 resources"), std::string::npos);
+  EXPECT_NE(change.error().what.find("more than 32 named resources"), std::string::npos);
   EXPECT_EQ(wf.tx.entries, before);
 }
 

@@ -131,7 +131,7 @@ TEST_F(PausedSession, after_a_long_sleep_jobs_that_others_have_are_ended_and_do_
   }});
   EXPECT_EQ(summary.end, WorkerEnd::lease_lost);
   EXPECT_EQ(host_.kills, 1);
-  EXPECT_FALSE(said("its lease stands"));
+  EXPECT_FALSE(said("its lease is still good"));
   EXPECT_EQ(job(1).state, JobState::ready);
 }
 
@@ -202,7 +202,7 @@ TEST_F(PausedSession, they_go_on_when_the_store_answers_before_that) {
       disk_.full = false;
       return true;
     }
-    if (!said("its lease stands")) return false;
+    if (!said("its lease is still good")) return false;
     end_it(ScriptedHost::ended_by_itself(0));
     return true;
   };
