@@ -262,7 +262,7 @@ void add_undo(Command& c) {
       "taken back: not where a job that it concerns was started since.\n\n"
       "Examples:\n"
       "  torc redo stage:align --dry-run   look first\n"
-      "  torc reset stage:align; torc undo   or afterwards");
+      "  torc reset stage:align --yes; torc undo   or afterwards");
   c.run([&o](const App& app) { return run(app, o); });
 }
 
