@@ -264,8 +264,10 @@ TEST_P(Undo, no_more_attempts_are_kept_than_was_said) {
 TEST_P(Undo, status_at_a_commit_and_at_a_time) {
   const json done = here.json({"history", "b"})["events"];
   std::uint64_t claim = 0;
+  std::uint64_t end = 0;
   for (const json& event : done) {
     if (event["event"] == "claimed") claim = event["commit"];
+    if (event["event"] == "finished" && event["commit"].is_number()) end = event["commit"];
   }
   const json then = here.json({"status", "--at", std::to_string(claim)});
   EXPECT_EQ(then["jobs"], 4);
@@ -289,8 +291,10 @@ TEST_P(Undo, status_at_a_commit_and_at_a_time) {
   ASSERT_EQ(here.run({"reset", "a_1", "--yes"}).exit_code, 0);
   EXPECT_EQ(at("0s"), "2 0 2 ");
   // Where the files of commits are there, also ends have the number of theirs.
+  // Between them may be commits that only tell that the job has been started.
   if (GetParam() == "journal") {
-    EXPECT_EQ(at(std::to_string(claim + 1)), "0 0 4 ");
+    ASSERT_GT(end, claim);
+    EXPECT_EQ(at(std::to_string(end)), "0 0 4 ");
   }
   for (const char* wrong : {"1000000", "yesterday", "2100-01-01 12:00"}) {
     const Ended refused = here.run({"status", "--at", wrong});
