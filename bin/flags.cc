@@ -5,10 +5,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <set>
 #include <sstream>
+#include <type_traits>
 
+#include "lib/base/number.h"
 #include "lib/base/text/quote.h"
 #include "lib/base/text/utf8.h"
 #include "lib/spec/text/diagnostic.h"
@@ -113,6 +116,27 @@ std::string wrong_as_count(const std::string& text) {
   return digits && text.find_first_not_of('0') != std::string::npos
              ? std::string()
              : fmt::format("'{}' is not a positive whole number", text);
+}
+
+// What a variable holds: the T of an optional one.
+template <class T>
+struct Held {
+  using Type = T;
+};
+template <class T>
+struct Held<std::optional<T>> {
+  using Type = T;
+};
+
+// CLI11 takes "-1" for a great number where there are none below zero, and "0x10" and "1e3" for
+// numbers.
+template <class Number>
+std::string wrong_as_number(const std::string& text) {
+  if (whole_number<Number>(text)) return {};
+  using Limits = std::numeric_limits<Number>;
+  return Limits::is_signed
+             ? fmt::format("'{}' is not a whole number", text)
+             : fmt::format("'{}' is not a whole number from 0 to {}", text, Limits::max());
 }
 
 std::vector<std::string> names_of(const std::set<CLI::Option*>& options) {
@@ -288,7 +312,9 @@ Flag Flag::positive() const {
 }
 
 Flag Flag::at_least_one() const {
-  return check(wrong_as_count);
+  // In front, so that it is told instead of wrong_as_number().
+  option_->transform(CLI::Validator([](std::string& text) { return wrong_as_count(text); }, ""));
+  return *this;
 }
 
 Flag Flag::check(std::function<std::string(const std::string&)> wrong) const {
@@ -349,7 +375,10 @@ void Command::only_names_others(const std::string& remedy) {
 
 template <class T>
 Flag Command::option(const std::string& names, T& value, const std::string& help) {
-  return literal(Flag(app_->add_option(names, value, help)));
+  const Flag made = literal(Flag(app_->add_option(names, value, help)));
+  using Number = typename Held<T>::Type;
+  if constexpr (std::is_integral_v<Number>) return made.check(wrong_as_number<Number>);
+  return made;
 }
 template Flag Command::option(const std::string&, std::string&, const std::string&);
 template Flag Command::option(const std::string&, std::vector<std::string>&, const std::string&);

@@ -36,7 +36,16 @@ bool is_store_name(const Path& path) {
   return path.extension() == ".torc";
 }
 
-// A workflow file stands for the store that `torc run` makes of it. nullopt: it is none.
+// That of a workflow file of another directory, where none is here; empty: there is none.
+Path store_beside(const App& app, const std::string& file, const Path& store) {
+  std::error_code error;
+  if (fs::symlink_status(store, error).type() != fs::file_type::not_found) return {};
+  const Path beside = (app.directory / file).lexically_normal().parent_path() / store.filename();
+  return beside != store && fs::is_directory(beside, error) ? beside : Path();
+}
+
+// A workflow file stands for the store that `torc run` makes of it, here, or else where the file
+// is. nullopt: it is none.
 Result<std::optional<Path>> store_of_file(const App& app, const std::string& named,
                                           const Path& path) {
   if (!is_workflow_file(path)) return std::optional<Path>();
@@ -46,6 +55,10 @@ Result<std::optional<Path>> store_of_file(const App& app, const std::string& nam
         fmt::format("{} has mistakes, so it is not known which store belongs to it", named),
         fmt::format("see them with `torc check {}`, or name the store", shell_word(named)));
   Path store = workflow::default_store(app, loaded);
+  std::optional<WaitingDisk::Asking> asking;
+  if (WaitingDisk* disk = waiting_disk(app)) asking.emplace(*disk, store);
+  if (Path beside = store_beside(app, named, store); !beside.empty()) store = std::move(beside);
+  asking.reset();
   TORC_TRY(check_has_store(app, named, store));
   TORC_TRY(check_found_store(app, store));
   return std::optional(std::move(store));
@@ -115,7 +128,7 @@ Result<Path> locate(const App& app, const std::string& named) {
     return found.front();
   }
   if (found.empty()) {
-    return Error{ErrorKind::invalid,
+    return Error{ErrorKind::not_found,
                  fmt::format("no store given, and no *.torc in {}", app.directory.string()),
                  "name one, set TORC_STORE, or make one with `torc init workflow.yaml`"};
   }
@@ -138,12 +151,11 @@ Result<void> check_has_store(const App& app, const std::string& file, const Path
   std::error_code error;
   if (fs::symlink_status(store, error).type() != fs::file_type::not_found) return {};
   if (store::missing_mount(app.world.disk.mount_tables(), store)) return {};  // who opens it tells
-  const Path beside = (app.directory / file).lexically_normal().parent_path() / store.filename();
-  const bool is_beside = beside != store && fs::is_directory(beside, error);
+  const Path beside = store_beside(app, file, store);
   return Error{ErrorKind::not_found,
                fmt::format("{} has no store here: there is no {}", printable(file),
                            printable(store.string())),
-               is_beside
+               !beside.empty()
                    ? fmt::format("there is one beside the file: name {}, or run the command there",
                                  shell_word(beside.string()))
                    : fmt::format("`torc run {0}` makes it and runs it, `torc init {0}` makes it; "

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "lib/claim/queries/queries.h"
 #include "lib/spec/text/source.h"
-#include "lib/workflow/plan/input_search.h"
 
 namespace torc::cli {
 namespace {
@@ -56,27 +56,39 @@ Result<void> note_missing_inputs(const App& app, workflow::LoadedSpec& loaded) {
   return {};
 }
 
-Result<void> require_inputs(const App& app, store::Store& store, const Path& directory,
-                            std::string_view begun, const std::string& again,
-                            const std::vector<claim::JobRange>* only) {
-  bool is_over = false;
-  bool may_be_fetched = false;
-  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-    TORC_ASSIGN(const claim::WorkflowState workflow, claim::read_workflow(reader));
-    is_over = workflow.jobs_over();
-    TORC_ASSIGN(const std::vector<claim::Action> actions, claim::read_actions(reader));
-    may_be_fetched = runs_commands(actions);
-    return {};
-  }));
-  if (is_over) return {};
-  TORC_ASSIGN(const auto missing, workflow::missing_inputs(store, directory, kShown, only));
+Result<NeededInputs> NeededInputs::of(const claim::Reader& reader, const Path& directory,
+                                      const std::vector<claim::JobRange>* only) {
+  TORC_ASSIGN(auto search, workflow::search_for_inputs(reader, directory, only));
+  NeededInputs needed(std::move(search));
+  TORC_ASSIGN(const claim::WorkflowState workflow, claim::read_workflow(reader));
+  needed.is_over_ = workflow.jobs_over();
+  TORC_ASSIGN(const std::vector<claim::Action> actions, claim::read_actions(reader));
+  needed.may_be_fetched_ = runs_commands(actions);
+  return needed;
+}
+
+Result<void> NeededInputs::require(const App& app, std::string_view nothing,
+                                   const std::string& again) const {
+  if (is_over_) return {};
+  const workflow::MissingInputs missing = search_.find(kShown);
   if (missing.files == 0) return {};
-  if (may_be_fetched) {
+  if (may_be_fetched_) {
     say(app.err, "torc: warning: {}\n", show(missing));
     return {};
   }
-  return invalid(fmt::format("nothing was {}: {}", begun, show(missing)),
+  return invalid(fmt::format("{}: {}", nothing, show(missing)),
                  fmt::format("{}, then: {}", remedy(missing), again));
+}
+
+Result<void> require_inputs(const App& app, store::Store& store, const Path& directory,
+                            std::string_view nothing, const std::string& again,
+                            const std::vector<claim::JobRange>* only) {
+  std::optional<NeededInputs> needed;
+  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    TORC_ASSIGN(needed, NeededInputs::of(reader, directory, only));
+    return {};
+  }));
+  return needed->require(app, nothing, again);
 }
 
 }  // namespace torc::cli

@@ -151,7 +151,8 @@ std::string to_text(const JobInStore& in, const std::string& store) {
   };
   const claim::Outcome& o = job.outcome;
   line("job", fmt::format("{} (#{})", printable(rendered.name), raw(id)));
-  line("state", std::string(claim::to_string(job.state)));
+  line("state", fmt::format("{}{}", claim::to_string(job.state),
+                            claim::is_removed(reader, id) ? ", removed from the workflow" : ""));
   line("command", printable_lines(rendered.command_by(job.alternative), 13));
   const claim::Rank rank = in.rank();
   line("priority", std::to_string(rank.priority));

@@ -69,6 +69,7 @@ class Inquiry {
 
   Explanation run() {
     look();
+    if (job_.state != JobState::canceled && claim::is_removed(reader_, id_)) removed();
     return {id_, name_, job_, std::move(reasons_)};
   }
 
@@ -233,6 +234,13 @@ class Inquiry {
       add("canceled", fmt::format("It was canceled on request, {}.", show_time(o.ended_at)),
           command("retry"));
     }
+  }
+
+  // What has completed stays as it was.
+  void removed() {
+    add("removed",
+        "It is no longer in the workflow: its file does not have it, or `torc rm` took it out.",
+        command("rm --undo") + " brings it back");
   }
 
   // It counts as ended when its worker says so, or is ended itself.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tests/integration/harness.h"
 
@@ -69,9 +70,34 @@ TEST_P(History, tells_that_a_worker_died_and_its_job_ran_again) {
   EXPECT_EQ(told,
             (std::vector<std::string>{"claimed", "requeued", "claimed", "started", "finished"}));
   EXPECT_EQ(here_.json({"history", "a"}), here_.json({"history", "--job", "a"}));
-  EXPECT_EQ(here_.run({"history", "a", "b"}).exit_code, 2);
   const auto all = kinds(here_.json({"history"})["events"]);
   EXPECT_EQ(std::count(all.begin(), all.end(), "expired"), 1);
+}
+
+TEST_P(History, of_some_jobs_is_asked_as_of_jobs_elsewhere) {
+  make(
+      "  - {name: \"p_{i}\", command: echo, parameters: {i: \"1:3\"}}\n"
+      "  - {name: q, command: echo, depends_on: [p_1]}\n");
+  ASSERT_EQ(here_.run({"run", "wf.torc"}).exit_code, 0);
+  const auto jobs = [&](std::vector<std::string> names) {
+    names.insert(names.begin(), {"history", "wf.torc"});
+    std::set<std::string> told;
+    const json shown = here_.json(names);
+    for (const json& event : shown["events"])
+      told.insert(event["job"].is_null() ? "-" : event["job"].get<std::string>());
+    return told;
+  };
+  const std::set<std::string> stage = {"p_1", "p_2", "p_3"};
+  EXPECT_EQ(jobs({"stage:p"}), stage);
+  EXPECT_EQ(jobs({"p_*"}), stage);
+  EXPECT_EQ(jobs({"p_[23]", "q"}), (std::set<std::string>{"p_2", "p_3", "q"}));
+  EXPECT_EQ(jobs({"q", "--job", "p_1"}), (std::set<std::string>{"p_1", "q"}));
+  // Of changes those that concern one of them.
+  ASSERT_EQ(here_.run({"reset", "q", "--yes"}).exit_code, 0);
+  EXPECT_EQ(jobs({"stage:p"}), stage);
+  const auto of_q = kinds(here_.json({"history", "p_3", "q"})["events"]);
+  EXPECT_EQ(std::count(of_q.begin(), of_q.end(), "changed"), 1);
+  EXPECT_EQ(here_.run({"history", "stage:r"}).exit_code, 2);
 }
 
 TEST_P(History, of_what_is_not_there_is_refused) {

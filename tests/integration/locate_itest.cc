@@ -46,7 +46,7 @@ TEST_F(LocateStore, the_nearest_counts) {
 TEST_F(LocateStore, nothing_is_looked_for_above_where_everybody_may_write) {
   fs::permissions(here.path(), fs::perms::others_write, fs::perm_options::add);
   const Ended ended = in("data", {"status"});
-  EXPECT_EQ(ended.exit_code, 2) << ended;
+  EXPECT_EQ(ended.exit_code, 4) << ended;
   EXPECT_TRUE(ended.says("no *.torc in")) << ended;
 }
 

@@ -292,7 +292,11 @@ TEST(OutlookWithoutAStore, a_file_without_a_store_says_what_makes_one) {
       << "also where a store is";
   Launch below = here.torc({"status", "../wf.yaml"});
   below.directory = here.path() / "sub";
+  EXPECT_EQ(run(below).exit_code, 0) << "the one beside the file";
+  below = here.torc({"apply", "../wf.yaml"});
+  below.directory = here.path() / "sub";
   const Ended told = run(below);
+  EXPECT_EQ(told.exit_code, 4) << told;
   EXPECT_TRUE(told.says("there is one beside the file")) << told;
 }
 

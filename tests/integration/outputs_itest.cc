@@ -160,6 +160,49 @@ jobs:
   EXPECT_EQ(here.run({"run", "wf.torc"}).exit_code, 0);
 }
 
+// Neither a store that has nothing to do, nor results that could not be made again, are the price.
+TEST(Inputs, that_are_missing_cost_nothing) {
+  const Workplace here;
+  here.write("wf.yaml", R"(name: wf
+files: [{name: raw, path: raw.csv}, {name: mid, path: mid.csv}]
+jobs:
+  - {name: a, command: cat raw.csv > mid.csv, input_files: [raw], output_files: [mid]}
+  - {name: b, command: cat mid.csv, input_files: [mid]}
+  - {name: c, command: echo}
+)");
+  const std::string told = "an input file is not there, and no job makes it: 'raw.csv' (of 'a')";
+  const Ended looked = here.run({"run", "wf.yaml", "-n"});
+  EXPECT_EQ(looked.exit_code, 2) << looked;
+  EXPECT_TRUE(looked.says("3 jobs would run")) << looked;
+  EXPECT_TRUE(looked.says("nothing would be started: " + told)) << looked;
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"run", "wf.yaml"}, {"run", "wf.yaml", "b"}}) {
+    const Ended refused = here.run(words);
+    EXPECT_EQ(refused.exit_code, 2) << refused;
+    EXPECT_TRUE(refused.says("nothing was started: " + told)) << refused;
+    EXPECT_FALSE(std::filesystem::exists(here.path() / "wf.torc"));
+  }
+  EXPECT_EQ(here.run({"run", "wf.yaml", "c"}).exit_code, 0) << "it needs no file";
+
+  here.write("raw.csv", "1\n");
+  ASSERT_EQ(here.run({"run", "wf.yaml"}).exit_code, 0);
+  std::filesystem::remove(here.path() / "raw.csv");
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"redo", "a", "--yes"},
+                                                {"redo", "a", "--dry-run"},
+                                                {"run", "--force", "a"}}) {
+    const Ended refused = here.run(words);
+    EXPECT_EQ(refused.exit_code, 2) << refused;
+    EXPECT_TRUE(refused.says("nothing was changed or started: " + told)) << refused;
+  }
+  EXPECT_EQ(here.json({"status"})["jobs_by_state"]["completed"], 3);
+  EXPECT_EQ(here.run({"redo", "b", "--yes"}).exit_code, 0) << "its own is there";
+  ASSERT_EQ(here.run({"reset", "a", "--yes"}).exit_code, 0);
+  const Ended again = here.run({"run", "wf.torc", "-n"});
+  EXPECT_EQ(again.exit_code, 2) << again;
+  EXPECT_TRUE(again.says("2 jobs would run")) << again;
+  EXPECT_TRUE(again.says("nothing would be started: " + told)) << again;
+}
+
 TEST(Inputs, that_an_action_may_bring_are_a_warning) {
   const Workplace here;
   here.write("wf.yaml", R"(name: wf

@@ -36,6 +36,18 @@ const std::string kUse =
     "  - {name: use, command: cat x.txt > y.txt, input_files: [x], output_files: [y]}\n";
 const std::string kOther = "  - {name: other, command: echo}\n";
 
+TEST_P(Removed, a_completed_job_is_told_as_such) {
+  ASSERT_EQ(run_file("jobs:\n" + kOther).exit_code, 0);
+  EXPECT_FALSE(here.run({"why", "other"}).says("no longer in the workflow"));
+  ASSERT_EQ(here.run({"rm", "other"}).exit_code, 0);
+  EXPECT_TRUE(here.run({"job", "other"}).says("completed, removed from the workflow"));
+  const Ended why = here.run({"why", "other"});
+  EXPECT_TRUE(why.says("It completed with attempt 1")) << why;
+  EXPECT_TRUE(why.says("no longer in the workflow")) << why;
+  EXPECT_TRUE(why.says("torc rm --undo wf.torc other")) << why;
+  EXPECT_EQ(here.json({"why", "other"})["reasons"][1]["kind"], "removed");
+}
+
 // Its files are looked at as those of any other job.
 TEST_P(Removed, a_job_that_comes_back_without_its_output_runs) {
   const std::string with = kFiles + "jobs:\n" + kGen + kOther;

@@ -247,6 +247,18 @@ TEST_P(Undo, an_attempt_that_is_kept_no_more_is_told_as_such) {
   EXPECT_EQ(here.json({"status", "--at", std::to_string(first + 1)})["forgotten_jobs"], 1);
 }
 
+TEST_P(Undo, is_of_a_whole_change_and_not_of_jobs) {
+  ASSERT_EQ(here.run({"reset", "a_1", "--yes"}).exit_code, 0);
+  for (const Words& words : {Words{"undo", "a_1"}, {"undo", "wf.torc", "a_1"}}) {
+    const Ended refused = here.run(words);
+    EXPECT_EQ(refused.exit_code, 2) << refused;
+    EXPECT_TRUE(refused.says("torc undo --list")) << refused;
+  }
+  EXPECT_EQ(state("a_1"), "ready");
+  EXPECT_EQ(here.run({"undo", "wf.yaml"}).exit_code, 0);
+  EXPECT_EQ(state("a_1"), "completed");
+}
+
 TEST_P(Undo, no_more_attempts_are_kept_than_was_said) {
   ASSERT_EQ(here.run({"set", "--keep-attempts", "2"}).exit_code, 0);
   for (int n = 0; n < 4; ++n) ASSERT_EQ(here.run({"redo", "b", "--yes"}).exit_code, 0);

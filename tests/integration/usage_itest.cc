@@ -182,10 +182,22 @@ TEST(Usage, names_of_jobs_that_are_not_there_are_told) {
   expect_usage(here, {"jobs", "--name", "("}, {"--name '('"});
 }
 
+TEST(Usage, a_number_is_digits_and_fits) {
+  const Workplace here;
+  for (const char* number : {"-1", "1e3", "0x10", "99999999999999999999", " 1", ""}) {
+    expect_usage(here, {"history", "--limit", number}, {"--limit", "is not a whole number from 0"});
+    expect_usage(here, {"set", "--keep-attempts", number},
+                 {"--keep-attempts", "is not a whole number from 0"});
+  }
+}
+
 TEST(Usage, without_a_store_it_says_where_it_looked) {
   const Workplace here;
-  expect_usage(here, {"status"},
-               {"no *.torc in " + here.path().string(), "TORC_STORE", "torc init"});
+  const Ended ended = here.run({"status"});
+  EXPECT_EQ(ended.exit_code, 4) << ended;
+  for (const std::string& text : {"no *.torc in " + here.path().string(), std::string("TORC_STORE"),
+                                  std::string("torc init")})
+    EXPECT_TRUE(ended.says(text)) << ended;
 }
 
 TEST(Usage, of_several_stores_it_asks_which_one) {

@@ -172,7 +172,7 @@ Result<Exit> run(const App& app, const SubmitOptions& options) {
   TORC_TRY(expect_shared(app, *store));
   TORC_ASSIGN(const Path workdir, find_workdir(app, *store));
   const std::string shown = shell_word(workflow::shown_path(app, store->directory()));
-  TORC_TRY(require_inputs(app, *store, workdir, "submitted", "torc submit " + shown));
+  TORC_TRY(require_inputs(app, *store, workdir, "nothing was submitted", "torc submit " + shown));
   TORC_TRY(begin_to_ask(*store));
   TORC_ASSIGN(const auto pass, pass_here(app, *store, allocate::Turn::now));
   TORC_ASSIGN(const Exit exit, tell_pass(app, *store, pass, options.json));

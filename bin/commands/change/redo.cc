@@ -1,14 +1,18 @@
 // torc redo: jobs, and everything built on them, run again, and here.
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "bin/commands/change/confirm.h"
 #include "bin/commands/change/reset_jobs.h"
 #include "bin/commands/commands.h"
+#include "bin/commands/input_check.h"
 #include "bin/commands/run/run_store.h"
 #include "bin/commands/workdir.h"
 #include "bin/flags.h"
 #include "bin/guard.h"
+#include "lib/base/text/quote.h"
 
 namespace torc::cli {
 namespace {
@@ -18,13 +22,34 @@ std::uint64_t completed_of(const ChangeReport& report) {
   return report.change.changed[static_cast<std::size_t>(claim::JobState::completed)];
 }
 
+// What could not run again, since an input file is not there, would only lose its result.
+Result<void> require_inputs_of(const App& app, store::Store& store, const Selection& selection,
+                               ResetOptions options, const Path& workdir) {
+  bool any = false;
+  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    TORC_ASSIGN(any, workflow::takes_files(reader));
+    return {};
+  }));
+  if (!any) return {};
+  options.dry_run = true;
+  std::optional<NeededInputs> needed;
+  TORC_TRY(reset_jobs(app, store, selection, options, [&](store::Transaction& tx) -> Result<void> {
+    TORC_ASSIGN(needed, NeededInputs::of(tx, workdir, nullptr));
+    return {};
+  }));
+  std::string again = "torc redo";
+  for (const std::string& word : options.jobs.words) again += " " + shell_word(word);
+  return needed->require(app, "nothing was changed or started", again);
+}
+
 // The store is closed again before anything runs. False: a person said no.
 Result<bool> reset_what_was_named(const App& app, ResetOptions options, const Path& directory,
                                   const Selection& selection) {
   TORC_ASSIGN(const auto store, store::Store::open(app.world, directory, store::Tuning{}));
   // What cannot run here is to keep its results.
   TORC_ASSIGN(const auto settings, workflow::read_settings(*store));
-  TORC_TRY(workdir_of(app, "", settings, directory));
+  TORC_ASSIGN(const Path workdir, workdir_of(app, "", settings, directory));
+  TORC_TRY(require_inputs_of(app, *store, selection, options, workdir));
   if (!options.dry_run && !options.yes && can_ask(app)) {
     ResetOptions planned = options;
     planned.dry_run = true;

@@ -3,6 +3,8 @@
 #include "bin/commands/change/reset_jobs.h"
 #include "bin/commands/commands.h"
 #include "bin/flags.h"
+#include "lib/base/text/quote.h"
+#include "lib/claim/rules/job.h"
 
 namespace torc::cli {
 namespace {
@@ -19,6 +21,9 @@ Result<Exit> run(const App& app, const ResetOptions& options) {
   }
   print_change(app, *done, options.dry_run ? "would reset" : "reset", options.dry_run, where.store);
   if (!options.dry_run && done->change.total() > 0) {
+    if (done->change.changed[static_cast<std::size_t>(claim::JobState::completed)] > 0)
+      say(app.out, "before any of them is started, `torc undo {}` takes that back\n",
+          shell_word(workflow::shown_path(app, where.store)));
     say_presence(app, *store);
     settle_allocations(app, *store, Telling::out_and_err);
   }

@@ -45,7 +45,7 @@ Selection selection_of(const ResetOptions& options, std::vector<std::string> nam
 }
 
 Result<ChangeReport> reset_jobs(const App& app, store::Store& store, const Selection& selection,
-                                const ResetOptions& o) {
+                                const ResetOptions& o, const store::Store::Body& then) {
   claim::Change change;
   const claim::Force force = o.force ? claim::Force::yes : claim::Force::no;
   // The question whether results may be lost and the reset itself are one transaction: nothing can
@@ -60,7 +60,7 @@ Result<ChangeReport> reset_jobs(const App& app, store::Store& store, const Selec
     if (selection.all) TORC_TRY(claim::clear_ephemeral(tx, {JobId{0}, 1}));
     const auto results = change.changed[static_cast<std::size_t>(JobState::completed)];
     if (results > 0 && !o.yes && !o.dry_run) return would_discard(results);
-    return {};
+    return then ? then(tx) : Result<void>();
   };
   TORC_TRY(change_and_ring(app, store, o.dry_run, body));
   return report_of(store, std::move(change));

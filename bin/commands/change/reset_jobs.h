@@ -23,10 +23,11 @@ void add_reset_flags(Command& c, ResetOptions& o);
 
 [[nodiscard]] Selection selection_of(const ResetOptions& options, std::vector<std::string> names);
 
-// In one transaction. Errors: invalid: no such job, or completed jobs would lose their results and
-// may not (ResetOptions::yes); busy: some of them run (force).
+// In one transaction, of which `then` sees how it would be afterwards. Errors: invalid: no such
+// job, or completed jobs would lose their results and may not (ResetOptions::yes); busy: some of
+// them run (force).
 Result<ChangeReport> reset_jobs(const App& app, store::Store& store, const Selection& selection,
-                                const ResetOptions& options);
+                                const ResetOptions& options, const store::Store::Body& then = {});
 
 // Tells of an error of it; of what is in the way, which is not the store, by exit code usage.
 [[nodiscard]] Exit report_reset(const App& app, const Error& error);

@@ -12,6 +12,7 @@
 #include "bin/commands/change/change_report.h"
 #include "bin/commands/commands.h"
 #include "bin/commands/ringing.h"
+#include "bin/commands/selection.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
 #include "bin/tables.h"
@@ -35,7 +36,7 @@ using claim::KeptChange;
 using nlohmann::ordered_json;
 
 struct UndoOptions {
-  std::string store;
+  std::vector<std::string> words;  // [STORE]
   bool list = false;
   bool dry_run = false;
   bool json = false;
@@ -198,32 +199,28 @@ void print_undone(const App& app, const workflow::TakenBack& taken, bool dry_run
   say(app.out, "\n");
 }
 
-// Whoever shares a store does not take back by mistake what others did.
-Result<void> refuse_what_is_of_others(const App& app, store::Store& store) {
-  std::optional<KeptChange> newest;
-  const auto look = [&](const claim::Reader& reader) {
-    newest.reset();
-    return claim::scan_changes(reader, [&](const KeptChange& change) {
-      if (change.undone_at == WallTime{}) newest = change;
-      return !newest;
-    });
-  };
-  TORC_TRY(store.view(store::Freshness::latest, look));
-  const auto user_of = [](const std::string& by) { return by.substr(0, by.find('@')); };
-  if (!newest || user_of(newest->by) == user_of(workflow::who_asks(app))) return {};
-  return Error{ErrorKind::invalid,
-               fmt::format("the last change is not yours: `{}` of {} by {}",
-                           printable(newest->words), show_time(newest->at), printable(newest->by)),
-               "--yes takes it back all the same"};
+// A job that is named is not what it takes back.
+Result<Path> locate(const App& app, const UndoOptions& options) {
+  if (options.words.size() <= 1 &&
+      (options.words.empty() || names_a_store(app, options.words.front())))
+    return locate_store(app, options.words.empty() ? "" : options.words.front());
+  std::string names;
+  for (const std::string& word : options.words) names += " " + shell_word(word);
+  return invalid(
+      fmt::format("torc undo takes a change back as a whole, and '{}' is no store",
+                  printable(options.words.back())),
+      fmt::format("`torc undo --list` shows what was changed; `torc redo{}` runs jobs again",
+                  names));
 }
 
 Result<Exit> run(const App& app, const UndoOptions& options) {
-  TORC_ASSIGN(const Path path, locate_store(app, options.store));
+  TORC_ASSIGN(const Path path, locate(app, options));
   TORC_ASSIGN(const auto store, store::Store::open(app.world, path, store::Tuning{}));
   if (options.list) return list(app, *store, options);
-  if (!options.dry_run && !options.yes) TORC_TRY(refuse_what_is_of_others(app, *store));
   const auto change = ringing_change(app, *store, options.dry_run, Keeping{.is_kept = false});
-  TORC_ASSIGN(const auto taken, workflow::take_back(app, change));
+  const auto whose =
+      options.dry_run || options.yes ? workflow::Whose::anybodys : workflow::Whose::own;
+  TORC_ASSIGN(const auto taken, workflow::take_back(app, change, whose));
   const bool done = !taken.changes.empty() && taken.why_not.empty();
   if (done && !options.dry_run && !taken.file.empty()) put_file_back(app, *store, taken);
   if (options.json) {
@@ -250,16 +247,15 @@ Result<Exit> run(const App& app, const UndoOptions& options) {
 void add_undo(Command& c) {
   auto& o = c.options<UndoOptions>();
   c.about("Take back the last change: redo, reset, retry, cancel, hold, set, rm, add, apply, …");
-  c.argument("STORE", o.store, "the store (default: found from here)");
+  c.argument("STORE", o.words, "the store (default: found from here)").value("[STORE]");
   c.flag("--list", o.list, "what was changed, when, by whom, and whether it can be taken back");
   c.flag("--dry-run", o.dry_run, "say what would be taken back and change nothing");
   c.flag("--yes", o.yes, "also what somebody else changed");
   c.flag("--json", o.json, "machine-readable output");
   c.shows_tables();
   c.footer(
-      "Said again, it takes back what was changed before that. Only what nothing has come of yet "
-      "can be\n"
-      "taken back: not where a job that it concerns was started since.\n\n"
+      "Said again, it takes back what was changed before that. A change stays where a job that it\n"
+      "concerns was started or has ended since.\n\n"
       "Examples:\n"
       "  torc redo stage:align --dry-run   look first\n"
       "  torc reset stage:align --yes; torc undo   or afterwards");

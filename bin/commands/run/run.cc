@@ -41,6 +41,8 @@
 #include "lib/claim/queries/chosen_jobs.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/report/job_view.h"
+#include "lib/spec/expand/expansion.h"
+#include "lib/spec/sweep/recipe.h"
 #include "lib/spec/yaml/yaml_node.h"
 #include "lib/store/disk/disk.h"
 #include "lib/worker/loop/worker.h"
@@ -60,6 +62,7 @@ struct RunOptions {
   std::string store;  // for a spec: where to make the store
   std::string engine = "auto";
   bool spec_flags = false;  // flags were given that only a spec can use
+  std::string again;        // the command, to be said once more
   bool json = false;
   bool yes = false;      // completed jobs run again without a question
   bool dry_run = false;  // of a workflow file: say what would run
@@ -98,15 +101,53 @@ Result<void> refuse_what_was_added(const App& app, const store::Store& store,
                   workflow::shown_path(app, store.directory()))};
 }
 
+// What would run, and the input files without which it would not.
+struct Look {
+  Outlook outlook;
+  NeededInputs needed;
+};
+
+Result<Look> look_after(const App& app, store::Transaction& tx, const ChoiceOptions& choice,
+                        const Path& workdir) {
+  TORC_ASSIGN(Outlook outlook, outlook_after(app, tx, choice));
+  TORC_ASSIGN(const ChosenJobs chosen, chosen_jobs(tx, choice));
+  TORC_ASSIGN(NeededInputs needed, NeededInputs::of(tx, workdir, chosen.get()));
+  return Look{std::move(outlook), std::move(needed)};
+}
+
+// `store`: as people name it.
+Result<void> tell(const App& app, const RunOptions& options, const Look& look,
+                  const std::string& store) {
+  print(app, look.outlook, store);
+  return look.needed.require(app, "nothing would be started", options.again);
+}
+
+Result<Path> workdir_in(const App& app, const RunOptions& options, store::Store& store) {
+  TORC_ASSIGN(const auto settings, workflow::read_settings(store));
+  return workdir_of(app, options.worker.workdir, settings, store.directory());
+}
+
 // `-n`: of a store that is what its file says.
 Result<void> say_what_would_run(const App& app, const RunOptions& options, store::Store& store) {
-  Outlook outlook;
+  TORC_ASSIGN(const Path workdir, workdir_in(app, options, store));
+  std::optional<Look> look;
   TORC_TRY(ringing_change(app, store, true)([&](store::Transaction& tx) -> Result<void> {
-    TORC_ASSIGN(outlook, outlook_after(app, tx, options.choice));
+    TORC_ASSIGN(look, look_after(app, tx, options.choice, workdir));
     return {};
   }));
-  print(app, outlook, workflow::shown_path(app, store.directory()));
-  return {};
+  return tell(app, options, *look, workflow::shown_path(app, store.directory()));
+}
+
+// What could not run again would only lose its result by --force.
+Result<void> require_inputs_of_forced(const App& app, const RunOptions& options,
+                                      store::Store& store, const Path& workdir) {
+  if (options.choice.force.empty()) return {};
+  std::optional<Look> look;
+  TORC_TRY(ringing_change(app, store, true)([&](store::Transaction& tx) -> Result<void> {
+    TORC_ASSIGN(look, look_after(app, tx, options.choice, workdir));
+    return {};
+  }));
+  return look->needed.require(app, "nothing was changed or started", options.again);
 }
 
 struct Followed {
@@ -117,17 +158,18 @@ struct Followed {
 // `-n`: what differs, and what would run if it did not.
 Result<Followed> say_what_differs(const App& app, const RunOptions& options, store::Store& store,
                                   const workflow::LoadedSpec& loaded, workflow::ApplyTerms terms) {
-  std::optional<Outlook> outlook;
+  TORC_ASSIGN(const Path workdir, workdir_in(app, options, store));
+  std::optional<Look> look;
   terms.then = [&](store::Transaction& tx) -> Result<void> {
-    TORC_ASSIGN(outlook, outlook_after(app, tx, options.choice));
+    TORC_ASSIGN(look, look_after(app, tx, options.choice, workdir));
     return {};
   };
   TORC_ASSIGN(const auto found, apply_file(app, store, loaded, terms, true));
   print_applied(app, found, true, !options.choice.chooses());
-  if (found.nothing() || !outlook) {
+  if (found.nothing() || !look) {
     TORC_TRY(say_what_would_run(app, options, store));
   } else {
-    print(app, *outlook, workflow::shown_path(app, store.directory()));
+    TORC_TRY(tell(app, options, *look, workflow::shown_path(app, store.directory())));
   }
   return Followed{false, {}};
 }
@@ -187,20 +229,30 @@ Result<void> refuse_second_store(const App& app, const workflow::LoadedSpec& loa
           shell_word(beside.string()))};
 }
 
-// Of a workflow that has no store yet: whether there are the jobs that were named, and with `-n`
-// what would run.
+bool takes_files(const workflow::LoadedSpec& loaded) {
+  return std::ranges::any_of(loaded.expansion->entries, [](const spec::ExpandedEntry& entry) {
+    const auto recipe = spec::Recipe::decode(entry.recipe);
+    return recipe && recipe->takes_files();
+  });
+}
+
+// Of a workflow that has no store yet: whether there are the jobs that were named, and the input
+// files; with `-n` what would run.
 Result<void> look_at_first_run(const App& app, const RunOptions& options,
-                               const workflow::LoadedSpec& loaded) {
+                               const workflow::LoadedSpec& loaded, const Path& workdir) {
   const ChoiceOptions& choice = options.choice;
   TORC_TRY(refuse_outlook_for_programs(options, loaded));
-  if (!options.dry_run && !choice.chooses() && choice.force.empty()) return {};
-  return look_before_store(loaded, [&](store::Transaction& tx) -> Result<void> {
-    if (!options.dry_run) return check_names(tx, choice);
-    TORC_ASSIGN(const Outlook outlook, outlook_after(app, tx, choice));
-    say(app.out, "{} has no store yet: `torc run` makes one\n", loaded.file);
-    print(app, outlook, "");
+  if (!options.dry_run && !choice.chooses() && choice.force.empty() && !takes_files(loaded))
     return {};
-  });
+  std::optional<Look> look;
+  const Path& place = workdir.empty() ? app.directory : workdir;
+  TORC_TRY(look_before_store(loaded, [&](store::Transaction& tx) -> Result<void> {
+    TORC_ASSIGN(look, look_after(app, tx, choice, place));
+    return {};
+  }));
+  if (!options.dry_run) return look->needed.require(app, "nothing was started", options.again);
+  say(app.out, "{} has no store yet: `torc run` makes one\n", loaded.file);
+  return tell(app, options, *look, "");
 }
 
 struct Opened {
@@ -218,7 +270,7 @@ Result<Opened> store_of_spec(const App& app, const RunOptions& options,
   if (!std::filesystem::exists(std::filesystem::symlink_status(directory, error))) {
     TORC_ASSIGN(const store::Engine engine, workflow::parse_engine(options.engine));
     if (options.store.empty()) TORC_TRY(refuse_second_store(app, loaded, directory));
-    TORC_TRY(look_at_first_run(app, options, loaded));
+    TORC_TRY(look_at_first_run(app, options, loaded, workdir));
     if (options.dry_run) return Opened{};
     workflow::StoreWishes wishes;
     wishes.workdir = workdir;
@@ -304,7 +356,7 @@ Result<bool> is_over(store::Store& store) {
   return over;
 }
 
-Result<Exit> run(const App& app, RunOptions options, const std::string& again) {
+Result<Exit> run(const App& app, RunOptions options) {
   std::unique_ptr<store::Store> store;
   std::vector<claim::JobRange> at_work;  // by the workflow file as it was
   std::error_code error;
@@ -354,13 +406,15 @@ Result<Exit> run(const App& app, RunOptions options, const std::string& again) {
   if (is_store && !options.json && !options.worker.quiet)
     note_edited_file(app, *store, workdir, settings.directory.file);
   // Not before it is known that they can run here.
+  TORC_TRY(require_inputs_of_forced(app, options, *store, workdir));
   const auto forced =
       force_jobs(app, *store, options.choice, options.yes, options.json || options.worker.quiet);
   if (!forced) return report_reset(app, forced.error());
   if (!*forced) return Exit::failed;
   warn(app, setup);
   TORC_ASSIGN(const bool was_over, is_over(*store));
-  TORC_TRY(require_inputs(app, *store, workdir, "started", again, chosen.get()));
+  TORC_TRY(
+      require_inputs(app, *store, workdir, "nothing was started", options.again, chosen.get()));
   TORC_ASSIGN(const auto unrunnable, unrunnable_jobs(app, *store, setup));
   for (const std::string& line : unrunnable) say(app.err, "torc: warning: {}\n", line);
   TORC_TRY(note_unknown_bindings(app, *store, options.worker));
@@ -390,21 +444,21 @@ Result<Exit> run(const App& app, RunOptions options, const std::string& again) {
       say(app.out, "the jobs that were started from the earlier file have ended\n");
     options.choice.force.clear();
     options.yes = true;  // it was said that they run again
-    return run(app, std::move(options), again);
+    return run(app, std::move(options));
   }
   if (!at_work.empty() && !options.json)
     say(app.err,
         "torc: note: jobs that were running when the file was applied go on as they were; when "
         "they have ended: `{}`\n",
-        again);
+        options.again);
   const auto took = std::chrono::duration_cast<WallTime>(app.clock.boot_now() - begun);
   TORC_ASSIGN(const auto counts, count_at_end(app, *summary, directory, chosen));
-  const RunEnd end{*summary, directory, took, was_over, chosen, counts, again};
+  const RunEnd end{*summary, directory, took, was_over, chosen, counts, options.again};
   if (options.json) {
     print_json(app, end);
   } else if (options.worker.quiet) {
     print(app.err, first_failures(app, directory, summary->workflow, chosen),
-          workflow::shown_path(app, directory), again);
+          workflow::shown_path(app, directory), options.again);
   } else {
     print_summary(app, end);
   }
@@ -413,9 +467,9 @@ Result<Exit> run(const App& app, RunOptions options, const std::string& again) {
   return exit_of(*summary);
 }
 
-Result<Exit> run_with_lists(const App& app, RunOptions options, const std::string& again) {
+Result<Exit> run_with_lists(const App& app, RunOptions options) {
   TORC_ASSIGN(options.choice, with_lists(app, options.choice));
-  return run(app, std::move(options), again);
+  return run(app, std::move(options));
 }
 
 }  // namespace
@@ -424,8 +478,8 @@ Result<Exit> run_store(const App& app, const Path& store, const std::string& nam
   RunOptions options;
   const bool is_file = !named.empty() && is_workflow_file(app.directory / named);
   options.target = is_file ? named : store.string();
-  return run(app, options,
-             "torc run " + shell_word(is_file ? named : workflow::shown_path(app, store)));
+  options.again = "torc run " + shell_word(is_file ? named : workflow::shown_path(app, store));
+  return run(app, std::move(options));
 }
 
 void add_run(Command& c) {
@@ -456,16 +510,16 @@ void add_run(Command& c) {
   c.flag("--json", o.json, "print the summary as JSON, and nothing else");
   c.run([&c, &o](const App& app) {
     o.spec_flags = c.given("--store") || c.given("--engine");
-    std::string again = "torc run";
-    for (const std::string& word : o.words) again += " " + shell_word(word);
-    return under_watchdog(app, again, [&](const App& guarded) {
+    o.again = "torc run";
+    for (const std::string& word : o.words) o.again += " " + shell_word(word);
+    return under_watchdog(app, o.again, [&](const App& guarded) {
       // Not before: to look for a store may begin a thread, which is not in the process below.
       o.choice.names = o.words;
       if (!o.words.empty() && names_what_is_run(guarded, o.words.front())) {
         o.target = o.words.front();
         o.choice.names.erase(o.choice.names.begin());
       }
-      return run_with_lists(guarded, o, again);
+      return run_with_lists(guarded, o);
     });
   });
 }

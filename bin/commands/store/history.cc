@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "bin/flags.h"
 #include "bin/tables.h"
 #include "lib/base/json_value.h"
+#include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/base/text/table.h"
@@ -36,8 +38,8 @@ namespace torc::cli {
 namespace {
 
 struct HistoryOptions {
-  std::vector<std::string> words;  // [STORE] [NAME]
-  std::string job;                 // name or #number; empty: all
+  std::vector<std::string> words;  // [STORE] [NAME…]
+  std::string job;                 // one name more
   std::optional<std::uint64_t> worker;
   std::string since;        // a duration or a local time; empty: from the beginning
   std::uint64_t limit = 0;  // the newest so many; 0: all
@@ -71,6 +73,9 @@ class History {
   void show_extent(const claim::Reader& reader) const;
   void show_now() const;
   [[nodiscard]] bool wanted(const Event& event, WallTime at) const;
+  [[nodiscard]] bool is_about_jobs(const Event& event) const;
+  void scan_past_attempts(const claim::Reader& reader,
+                          const std::function<bool(const store::Entry&)>& tell) const;
   [[nodiscard]] std::vector<const Event*> newest() const;
   std::string host_of(const claim::Reader& reader, claim::WorkerEpoch worker);
   std::string name_of(const claim::Reader& reader, JobId job);
@@ -81,7 +86,7 @@ class History {
   const HistoryOptions& options_;
   std::unique_ptr<store::Store> store_;
   report::Situation situation_;
-  std::optional<JobId> job_;
+  std::optional<std::vector<claim::JobRange>> jobs_;  // nothing: all
   WallTime since_{};
   store::ChainExtent extent_;
   std::vector<Event> from_state_;
@@ -91,14 +96,16 @@ class History {
   workflow::RecipeBook book_;
 };
 
+bool History::is_about_jobs(const Event& event) const {
+  if (event.kind == EventKind::changed || event.kind == EventKind::undone)
+    return std::ranges::any_of(
+        event.jobs, [&](const claim::JobRange& range) { return claim::has_one_of(*jobs_, range); });
+  return claim::has_one_of(*jobs_, {event.job, event.kind == EventKind::added ? event.count : 1}) ||
+         claim::has_job(*jobs_, raw(event.parent));
+}
+
 bool History::wanted(const Event& event, WallTime at) const {
-  const auto is_about = [&event](JobId job) {
-    if (event.kind == EventKind::changed || event.kind == EventKind::undone)
-      return claim::has_job(event.jobs, raw(job));
-    return event.kind == EventKind::added ? raw(job) - raw(event.job) < event.count
-                                          : job == event.job;
-  };
-  if (job_ && !is_about(*job_) && (raw(event.parent) == 0 || event.parent != *job_)) return false;
+  if (jobs_ && !is_about_jobs(event)) return false;
   if (options_.worker && claim::raw(event.worker) != *options_.worker) return false;
   return since_.count() == 0 || at >= since_;
 }
@@ -118,9 +125,6 @@ Result<void> History::prepare() {
   TORC_ASSIGN(const auto where, locate_store_and_names(app_, options_.words));
   std::vector<std::string> names = where.names;
   if (!options_.job.empty()) names.push_back(options_.job);
-  if (names.size() > 1)
-    return invalid("torc history tells of one job, or of all",
-                   "`torc results NAME… --all-attempts` tells of some");
   TORC_ASSIGN(store_, store::Store::open(app_.world, where.store, store::Tuning{}));
   // What has happened is told also where that cannot be read.
   if (auto found = report::look_around(app_, *store_, report::AskSlurm::yes))
@@ -130,9 +134,23 @@ Result<void> History::prepare() {
   }
   if (names.empty()) return {};
   return store_->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-    TORC_ASSIGN(job_, workflow::find_job(book_, reader, names.front()));
-    return job_ ? Result<void>() : workflow::no_such_job(names.front());
+    TORC_ASSIGN(jobs_, select_jobs(reader, Selection{names, "", {}, false}));
+    return {};
   });
+}
+
+// Of few jobs those of each; of more, all that there are, of which take() leaves others out.
+void History::scan_past_attempts(const claim::Reader& reader,
+                                 const std::function<bool(const store::Entry&)>& tell) const {
+  constexpr std::uint64_t kFew = 1000;
+  if (!jobs_ || claim::jobs_in(*jobs_) > kFew) {
+    reader.scan_prefix(claim::Key(claim::Table::past_attempt), tell);
+    return;
+  }
+  for (const claim::JobRange& range : *jobs_) {
+    for (std::uint64_t i = 0; i < range.count; ++i)
+      reader.scan_prefix(claim::Key(claim::Table::past_attempt, raw(range.first) + i), tell);
+  }
 }
 
 // The commits first: what they do not tell is asked of a state that is at least as new.
@@ -159,9 +177,7 @@ Result<void> History::collect() {
     };
     reader.scan_prefix(claim::Key(claim::Table::worker), tell);
     reader.scan_prefix(claim::Key(claim::Table::job), tell);
-    reader.scan_prefix(job_ ? claim::Key(claim::Table::past_attempt, raw(*job_))
-                            : claim::Key(claim::Table::past_attempt),
-                       tell);
+    scan_past_attempts(reader, tell);
     reader.scan_prefix(claim::Key(claim::Table::action_run), tell);
     reader.scan_prefix(claim::Key(claim::Table::gang), tell);
     reader.scan(claim::Key(claim::Table::addition, 0), tell_additions);
@@ -236,8 +252,8 @@ std::string History::what(const claim::Reader& reader, const Event& event) {
       return fmt::format("{} nodes", event.count);
     case EventKind::added:
       if (raw(event.parent) == 0)
-        return fmt::format("{} job(s), by {}", show_count(event.count), printable(event.by));
-      return fmt::format("{} job(s), by {}, attempt {}, {}", show_count(event.count),
+        return fmt::format("{}, by {}", plural(event.count, "job"), printable(event.by));
+      return fmt::format("{}, by {}, attempt {}, {}", plural(event.count, "job"),
                          printable(name_of(reader, event.parent)), event.attempt,
                          printable(event.by));
     default:
@@ -370,12 +386,14 @@ Result<Exit> History::run() {
 void add_history(Command& c) {
   auto& o = c.options<HistoryOptions>();
   c.about("Show who claimed, started, finished, lost what and when");
-  c.argument("NAME", o.words, "[STORE] [NAME]: of this job only, or #NUMBER (default: of all)")
-      .value("[STORE] [NAME]");
-  c.option("--job", o.job, "the same").value("NAME");
+  c.argument("NAME", o.words,
+             "[STORE] [NAME…]: of these jobs only, by name, by #NUMBER, 'align_*', stage:align, "
+             "@FILE or - (default: of all)")
+      .value("[STORE] [NAME…]");
+  c.option("--job", o.job, "the same of one").value("NAME");
   c.option("--worker", o.worker, "of this worker only").value("N");
   c.option("--since", o.since, "not older than 2h, or than '2026-05-01 12:00'").value("TIME");
-  c.option("--limit", o.limit, "the newest N events").value("N");
+  c.option("--limit", o.limit, "the newest N events (0: all)").value("N");
   c.flag("--json", o.json, "machine-readable output");
   c.shows_tables();
   c.footer(

@@ -65,6 +65,10 @@ bool has_job(const std::vector<JobRange>& ranges, std::uint64_t id) {
   return overlap(ranges, id, id + 1) > 0;
 }
 
+bool has_one_of(const std::vector<JobRange>& ranges, JobRange of) {
+  return overlap(ranges, raw(of.first), raw(of.first) + of.count) > 0;
+}
+
 std::vector<JobRange> without(const std::vector<JobRange>& ranges,
                               const std::vector<JobRange>& holes) {
   const auto end_of = [](const JobRange& r) { return raw(r.first) + r.count; };

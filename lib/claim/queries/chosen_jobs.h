@@ -15,6 +15,9 @@ namespace torc::claim {
 // Whether one of the ranges, which ascend, has the job.
 [[nodiscard]] bool has_job(const std::vector<JobRange>& ranges, std::uint64_t id);
 
+// Whether one of the jobs of `of` is in the ranges, which ascend.
+[[nodiscard]] bool has_one_of(const std::vector<JobRange>& ranges, JobRange of);
+
 // How many there are in ranges that are disjoint.
 [[nodiscard]] std::uint64_t jobs_in(const std::vector<JobRange>& ranges);
 

@@ -1,5 +1,5 @@
-// What a person changed is kept with what was there before, and taken back as long as nothing has
-// come of it.
+// What a person changed is kept with what was there before, and taken back as long as no job that
+// it concerns was started or has ended since.
 #pragma once
 
 #include <cstdint>

@@ -5,6 +5,7 @@
 #include <array>
 #include <string_view>
 
+#include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/claim/audit/verify.h"
 #include "lib/claim/queries/queries.h"
@@ -96,6 +97,18 @@ Result<std::vector<KeptChange>> newest_command(const claim::Reader& reader) {
   return found;
 }
 
+// "anna" of "anna@node7".
+std::string user_of(const std::string& by) {
+  return by.substr(0, by.find('@'));
+}
+
+Error not_yours(const KeptChange& change) {
+  return Error{ErrorKind::invalid,
+               fmt::format("the last change is not yours: `{}` of {} by {}",
+                           printable(change.words), show_time(change.at), printable(change.by)),
+               "--yes takes it back all the same"};
+}
+
 }  // namespace
 
 Result<std::optional<std::string>> what_hinders_taking_back(const claim::Reader& reader) {
@@ -107,7 +120,7 @@ Result<std::optional<std::string>> what_hinders_taking_back(const claim::Reader&
   return std::optional<std::string>();
 }
 
-Result<TakenBack> take_back(const Context& context, const MakeChange& change) {
+Result<TakenBack> take_back(const Context& context, const MakeChange& change, Whose whose) {
   TakenBack taken;
   bool given_up = false;
   const auto give_up = [&](std::string why) {
@@ -122,6 +135,8 @@ Result<TakenBack> take_back(const Context& context, const MakeChange& change) {
     TORC_ASSIGN(taken.changes, newest_command(tx));
     if (taken.changes.empty()) return give_up("");
     const std::string by = who_asks(context);
+    if (whose == Whose::own && user_of(taken.changes.front().by) != user_of(by))
+      return not_yours(taken.changes.front());
     for (const KeptChange& kept : taken.changes) {
       TORC_ASSIGN(const Undone undone,
                   claim::undo_change(tx, kept.number, context.clock.wall_now(), by));

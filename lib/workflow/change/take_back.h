@@ -29,8 +29,12 @@ struct TakenBack {
 // nullopt: it can, or there is none.
 Result<std::optional<std::string>> what_hinders_taking_back(const claim::Reader& reader);
 
+// Whoever shares a store does not take back by mistake what others did.
+enum class Whose : std::uint8_t { own, anybodys };
+
 // One commit, made by `change`: all of the command, or nothing. It is only made where the state is
-// a sound one afterwards (claim::verify_state), which costs as much as there are jobs.
-Result<TakenBack> take_back(const Context& context, const MakeChange& change);
+// a sound one afterwards (claim::verify_state), which costs as much as there are jobs. Error
+// invalid: with Whose::own, that somebody else made it.
+Result<TakenBack> take_back(const Context& context, const MakeChange& change, Whose whose);
 
 }  // namespace torc::workflow

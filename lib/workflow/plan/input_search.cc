@@ -234,14 +234,26 @@ Result<void> add_stored(const claim::Reader& reader, InputSearch& search,
 
 }  // namespace
 
-Result<MissingInputs> missing_inputs(store::Store& store, const Path& directory, std::size_t most,
-                                     const std::vector<claim::JobRange>* only) {
-  std::optional<InputSearch> search;
-  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-    search.emplace(directory);
-    return add_stored(reader, *search, only);
+Result<InputSearch> search_for_inputs(const claim::Reader& reader, const Path& directory,
+                                      const std::vector<claim::JobRange>* only) {
+  InputSearch search(directory);
+  TORC_TRY(add_stored(reader, search, only));
+  return search;
+}
+
+Result<bool> takes_files(const claim::Reader& reader) {
+  bool any = false;
+  Result<void> read;
+  TORC_TRY(claim::scan_templates(reader, [&](const claim::Template& t) {
+    const auto recipe = recipe_of(t);
+    if (!recipe)
+      read = recipe.error();
+    else
+      any = recipe->takes_files();
+    return read.ok() && !any;
   }));
-  return search->find(most);
+  if (!read) return read.error();
+  return any;
 }
 
 std::string show(const MissingInputs& missing) {

@@ -53,10 +53,13 @@ class InputSearch {
 // Of all jobs of a file.
 [[nodiscard]] Result<MissingInputs> missing_inputs(const spec::Expansion& expansion,
                                                    const Path& directory, std::size_t most);
-// Of those jobs of a store that are not over. `only`: of these; null: of all.
-[[nodiscard]] Result<MissingInputs> missing_inputs(
-    store::Store& store, const Path& directory, std::size_t most,
-    const std::vector<claim::JobRange>* only = nullptr);
+// For the input files of those jobs of a store that are not over. `only`: of these; null: of all.
+// It looks at no file itself.
+[[nodiscard]] Result<InputSearch> search_for_inputs(const claim::Reader& reader,
+                                                    const Path& directory,
+                                                    const std::vector<claim::JobRange>* only);
+// Whether any job of the store takes files.
+[[nodiscard]] Result<bool> takes_files(const claim::Reader& reader);
 
 // "3 input files are not there, and no job makes them: 'a' (of 'x'), 'b' (of 'y') and 1 more".
 [[nodiscard]] std::string show(const MissingInputs& missing);
