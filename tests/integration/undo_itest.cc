@@ -247,6 +247,19 @@ TEST_P(Undo, an_attempt_that_is_kept_no_more_is_told_as_such) {
   EXPECT_EQ(here.json({"status", "--at", std::to_string(first + 1)})["forgotten_jobs"], 1);
 }
 
+// What was used meanwhile nobody has counted.
+TEST_P(Undo, not_a_budget_without_which_jobs_were_started) {
+  const std::string two = "jobs: [{name: a, command: echo}, {name: b, command: echo}]\n";
+  here.write("budget.yaml", "name: budget\nbudget: {core_hours: 1}\n" + two);
+  ASSERT_EQ(here.run({"run", "budget.yaml", "a", "--engine", GetParam()}).exit_code, 0);
+  here.write("budget.yaml", "name: budget\n" + two);
+  ASSERT_EQ(here.run({"apply", "budget.yaml"}).exit_code, 0);
+  ASSERT_EQ(here.run({"run", "budget.torc"}).exit_code, 0);
+  const Ended refused = here.run({"undo", "budget.torc"});
+  EXPECT_EQ(refused.exit_code, 1) << refused;
+  EXPECT_TRUE(refused.says("job b has gone on since")) << refused;
+}
+
 TEST_P(Undo, is_of_a_whole_change_and_not_of_jobs) {
   ASSERT_EQ(here.run({"reset", "a_1", "--yes"}).exit_code, 0);
   for (const Words& words : {Words{"undo", "a_1"}, {"undo", "wf.torc", "a_1"}}) {

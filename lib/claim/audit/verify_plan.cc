@@ -39,15 +39,24 @@ class PlanAudit {
     if (reader_.get(Key(Table::limit).be32(1))) tables_.rules |= rule::kLimits;
     if (reader_.get(Key(Table::expense))) tables_.rules |= rule::kBudget;
     if (reader_.get(Key(Table::action))) tables_.rules |= rule::kActions;
-    reader_.scan_prefix(Key(Table::job_class), [&](const store::Entry& e) {
-      const auto job_class = decode_class(e.value);
-      if (job_class && job_class->need.nodes > 1) tables_.rules |= rule::kGangs;
-      return true;
-    });
+    TORC_TRY(check_classes());
     return std::move(tables_);
   }
 
  private:
+  // Who looks for one goes on as long as the numbers follow each other.
+  Result<void> check_classes() {
+    std::uint32_t next = 0;
+    return each(reader_, Table::job_class, [&](const store::Entry& e) -> Result<void> {
+      if (e.key != std::string_view(Key(Table::job_class).be32(next)))
+        return wrong(fmt::format("resource class {} is missing, and there are later ones", next));
+      ++next;
+      const auto job_class = decode_class(e.value);
+      if (job_class && job_class->need.nodes > 1) tables_.rules |= rule::kGangs;
+      return {};
+    });
+  }
+
   // What was measured cannot be measured again; it is of templates that are to learn from it.
   Result<void> check_learned_times() {
     std::map<std::uint64_t, std::uint32_t> learn;  // how many alternatives at most

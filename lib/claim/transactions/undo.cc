@@ -1,7 +1,10 @@
 #include "lib/claim/transactions/undo.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <optional>
+#include <ranges>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -208,11 +211,16 @@ bool put_back_tally(Transaction& tx, const Record& record) {
   return tally.has_value();
 }
 
+// Marks of values that are to be put back first, by key.
+using PutBack = std::map<std::string, std::uint64_t>;
+
 // What is another one than the change left it; nullopt: nothing is. 0: it is of no single job.
-std::optional<JobId> first_that_went_on(const Reader& tx, const Record& record) {
+std::optional<JobId> first_that_went_on(const Reader& tx, const Record& record,
+                                        const PutBack& put_back) {
   std::optional<JobId> first;
   for (const Written& w : record.written) {
-    if (mark_of(tx.get(w.key)) == w.after) continue;
+    const auto newer = put_back.find(w.key);
+    if ((newer == put_back.end() ? mark_of(tx.get(w.key)) : newer->second) == w.after) continue;
     if (const auto job = id_in(Table::job, w.key)) return JobId{*job};
     first = JobId{};
   }
@@ -269,12 +277,40 @@ std::optional<JobId> first_that_went_by_it(const Reader& reader, const Record& r
       if (job && job->revoked != Revoked::no) return JobId{*id};  // its worker ends it
     }
     if (was_run_since(reader, w, commit)) return JobId{};
-    is_of_all = is_of_all || is_in(Table::user_data, w.key) || is_in(Table::settings, w.key);
+    for (const Table table : {Table::user_data, Table::settings, Table::expense})
+      is_of_all = is_of_all || is_in(table, w.key);
     const auto jobs = jobs_told_of(reader, w);
     if (!jobs) continue;
     if (const auto job = granted_since(state, *jobs, commit)) return job;
   }
   return is_of_all ? granted_since(state, {JobId{1}, kMaxJobs}, commit) : std::nullopt;
+}
+
+// Workers read them when they register, and go by them until they leave.
+bool is_read_by_workers(const Record& record) {
+  return std::ranges::any_of(record.written, [](const Written& w) {
+    return is_in(Table::settings, w.key) || is_in(Table::action, w.key);
+  });
+}
+
+// The key behind, of tables whose numbers follow each other: one that is missing below others would
+// end them. Empty: it is in none of them.
+std::string next_in_row(std::string key) {
+  const bool is_in_row =
+      is_in(Table::job_class, key) || is_in(Table::handler, key) || is_in(Table::limit, key);
+  if (!is_in_row) return {};
+  for (auto byte = key.rbegin(); byte + 1 != key.rend(); ++byte) {
+    *byte = static_cast<char>(static_cast<unsigned char>(*byte) + 1U);
+    if (*byte != 0) break;
+  }
+  return key;
+}
+
+// What it brought, and others have counted on from since; nobody minds one that no job has.
+bool stays(const Written& w, const std::function<bool(const std::string& key)>& is_there) {
+  if (w.before) return false;
+  const std::string next = next_in_row(w.key);
+  return !next.empty() && is_there(next);
 }
 
 // A change, and whether the keys that it wrote let it be taken back.
@@ -284,7 +320,7 @@ struct Looked {
   std::optional<Record> record;
 };
 
-Result<Looked> look_at(const Reader& reader, std::uint64_t number) {
+Result<Looked> look_at(const Reader& reader, std::uint64_t number, const PutBack& put_back = {}) {
   Looked looked;
   TORC_ASSIGN(looked.change, read_change(reader, number));
   if (looked.change && looked.change->undone_at != WallTime{}) {
@@ -299,7 +335,11 @@ Result<Looked> look_at(const Reader& reader, std::uint64_t number) {
   }
   looked.record = decode_record(*bytes);
   if (!looked.record) return unreadable(key);
-  auto job = first_that_went_on(reader, *looked.record);
+  if (is_read_by_workers(*looked.record) && State(reader).tally().live_workers > 0) {
+    looked.undone.answer = Undone::Answer::followed;
+    return looked;
+  }
+  auto job = first_that_went_on(reader, *looked.record, put_back);
   if (!job) job = first_that_went_by_it(reader, *looked.record, looked.change->sequence);
   if (job) {
     looked.undone.answer = Undone::Answer::gone_on;
@@ -337,8 +377,18 @@ void keep_change(Transaction& tx, const NotedTransaction& noted, const AskedChan
   if (!bytes.empty()) tx.put(before_change_key(change.number), bytes);
 }
 
-Result<Undone> can_undo_change(const Reader& reader, std::uint64_t number) {
-  TORC_ASSIGN(const Looked looked, look_at(reader, number));
+Result<Undone> UndoTrial::next(std::uint64_t number) {
+  TORC_ASSIGN(const Looked looked, look_at(reader_, number, put_back_));
+  if (looked.undone.answer == Undone::Answer::done) {
+    const auto is_there = [&](const std::string& key) {
+      const auto known = put_back_.find(key);
+      return known == put_back_.end() ? reader_.get(key).has_value() : known->second != 0;
+    };
+    // The last first: what stays keeps what is before it in a row.
+    for (const Written& w : std::views::reverse(looked.record->written)) {
+      if (!stays(w, is_there)) put_back_[w.key] = mark_of(w.before);
+    }
+  }
   return looked.undone;
 }
 
@@ -350,7 +400,9 @@ Result<Undone> undo_change(Transaction& tx, std::uint64_t number, WallTime now,
   auto& change = looked.change;
   auto& record = looked.record;
   const Key key = before_change_key(number);
-  for (const Written& w : record->written) {
+  const auto is_there = [&](const std::string& next) { return tx.get(next).has_value(); };
+  for (const Written& w : std::views::reverse(record->written)) {
+    if (stays(w, is_there)) continue;
     if (w.before) {
       tx.put(w.key, *w.before);
     } else {

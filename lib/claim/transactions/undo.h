@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -36,6 +37,7 @@ struct Undone {
   enum class Answer : std::uint8_t {
     done,
     gone_on,   // what it changed is another one now: `job`, or what belongs to no single job
+    followed,  // workers that are registered go by it: they read it when they came
     not_kept,  // what was there before
     before     // it was taken back before
   };
@@ -46,14 +48,28 @@ struct Undone {
   std::uint64_t text_after = 0;
 };
 
-// Whether that would be `done`, as far as the keys tell that the change wrote.
-Result<Undone> can_undo_change(const Reader& reader, std::uint64_t number);
+// Whether changes could be taken back one after the other, the newest first, as far as the keys
+// tell that they wrote.
+class UndoTrial {
+ public:
+  explicit UndoTrial(const Reader& reader) : reader_(reader) {}
+
+  // Whether this one would be `done`, too. Error corrupt.
+  Result<Undone> next(std::uint64_t number);
+
+ private:
+  const Reader& reader_;
+  std::map<std::string, std::uint64_t> put_back_;  // marks of the values, by key
+};
 
 // Puts back what was there, if all that the change wrote is still as it left it, it ended no job at
 // work, and no job was granted since by what it changed: a template, what jobs wait for, user data,
-// the settings of all; nor was an action run that runs something else. Counters go on from what
-// they are. What belongs together is not looked at: whoever asks verifies the state before it is
-// committed (audit/verify.h), and commits nothing else than `done`. Error corrupt.
+// the settings or the budget of all; nor was an action run that runs something else. Settings and
+// actions stay while workers are registered, as when a file is applied. Counters go on from what
+// they are; resource classes, failure handlers and limits that it brought stay where others have
+// been numbered behind them. What belongs together is not looked at: whoever asks verifies the
+// state before it is committed (audit/verify.h), and commits nothing else than `done`. Error
+// corrupt.
 Result<Undone> undo_change(Transaction& tx, std::uint64_t number, WallTime now,
                            const std::string& by);
 

@@ -8,11 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "lib/claim/scheduling/rank.h"
 #include "lib/claim/tables/change_record.h"
 #include "lib/claim/tables/past_attempts.h"
 #include "lib/claim/testing/test_workflow.h"
 #include "lib/claim/transactions/add.h"
 #include "lib/claim/transactions/live.h"
+#include "lib/claim/transactions/membership.h"
 #include "lib/claim/transactions/reset.h"
 
 namespace torc::claim {
@@ -159,9 +161,9 @@ TEST_F(Undo, not_what_a_job_ran_by_that_had_not_run_before) {
     tx.put(Key(Table::job_template, 6), encode(t));
     return {};
   });
-  EXPECT_EQ(can_undo_change(wf.tx, 1)->answer, Answer::done);
+  EXPECT_EQ(UndoTrial(wf.tx).next(1)->answer, Answer::done);
   for (const Grant& g : wf.claim(worker, 9)) EXPECT_TRUE(wf.finish(worker, g.token).ok());
-  const auto undone = can_undo_change(wf.tx, 1);
+  const auto undone = UndoTrial(wf.tx).next(1);
   EXPECT_EQ(undone->answer, Answer::gone_on);
   EXPECT_EQ(undone->job, JobId{6});
 }
@@ -224,6 +226,66 @@ TEST_F(Undo, what_was_added_is_there_no_more) {
   EXPECT_EQ(kept(1).jobs, 3U);
   EXPECT_EQ(undo(1).answer, Answer::done);
   EXPECT_EQ(entries(), before);
+}
+
+// Whoever looks for a class reads as long as the numbers follow each other.
+TEST_F(Undo, a_class_stays_behind_which_others_were_numbered) {
+  const auto class_key = [](std::uint32_t number) { return Key(Table::job_class).be32(number); };
+  const auto priority = [&](const std::string& words, std::uint32_t cpus) {
+    change(words, [&](Transaction& tx) -> Result<void> {
+      State state(tx);
+      JobClass job_class = state.job_class(0);
+      job_class.need.cpus = cpus;
+      put_rank(tx, state, 6, Rank{find_or_add_class(tx, state, job_class), 0});
+      return state.sound();
+    });
+  };
+  ASSERT_EQ(wf.claim(worker, Offer{}).size(), 0U);
+  hold(6);
+  priority("torc set", 2);
+  ASSERT_TRUE(wf.tx.get(class_key(1)));
+  const auto before = entries();
+  priority("torc set again", 3);
+  EXPECT_EQ(undo(3).answer, Answer::done);
+  EXPECT_EQ(entries(), before) << "the last one goes";
+  // As a worker does for a job that is to have more.
+  JobClass grown;
+  grown.need.cpus = 7;
+  State state(wf.tx);
+  EXPECT_EQ(find_or_add_class(wf.tx, state, grown), 2U);
+  EXPECT_EQ(UndoTrial(wf.tx).next(2)->answer, Answer::done);
+  EXPECT_EQ(undo(2).answer, Answer::done);
+  EXPECT_TRUE(wf.tx.get(class_key(1)));
+  State after(wf.tx);
+  EXPECT_EQ(find_or_add_class(wf.tx, after, grown), 2U);
+  EXPECT_TRUE(after.sound().ok());
+  wf.tx.erase(class_key(1));
+  EXPECT_FALSE(verify_state(wf.tx).ok());
+}
+
+// They read it when they registered.
+TEST_F(Undo, not_what_workers_at_work_go_by) {
+  for (const std::string& key :
+       {std::string(Key(Table::settings)), std::string(Key(Table::action).be32(1))}) {
+    NotedTransaction noted(wf.tx);
+    noted.put(key, "other");
+    ++wf.tx.number;
+    keep_change(wf.tx, noted, {kNoon, kNoon, "she@here", "torc apply", "", ""});
+    const std::uint64_t number = newest_change(wf.tx);
+    EXPECT_EQ(UndoTrial(wf.tx).next(number)->answer, Answer::followed);
+    ASSERT_TRUE(release_worker(wf.tx, worker, kNoon).ok());
+    EXPECT_EQ(UndoTrial(wf.tx).next(number)->answer, Answer::done);
+    worker = wf.join();
+  }
+}
+
+TEST_F(Undo, parts_are_tried_one_after_the_other) {
+  hold(1);
+  hold(2);  // of the same queue
+  UndoTrial trial(wf.tx);
+  EXPECT_EQ(trial.next(2)->answer, Answer::done);
+  EXPECT_EQ(trial.next(1)->answer, Answer::done) << "as the newer one found it";
+  EXPECT_EQ(UndoTrial(wf.tx).next(1)->answer, Answer::gone_on) << "without the newer one";
 }
 
 TEST_F(Undo, a_change_that_changes_nothing_is_none) {

@@ -74,6 +74,8 @@ std::string why_not(const claim::Reader& reader, const Undone& undone) {
                  ? "what it changed is not as it left it: jobs were started or ended since, or it "
                    "was changed again"
                  : job_gone_on(reader, undone.job);
+    case Undone::Answer::followed:
+      return "workers are registered that have read it, and would go on with it";
     case Undone::Answer::not_kept:
       return fmt::format(
           "what was there before is not kept: only of the last {} commands, and "
@@ -113,8 +115,9 @@ Error not_yours(const KeptChange& change) {
 
 Result<std::optional<std::string>> what_hinders_taking_back(const claim::Reader& reader) {
   TORC_ASSIGN(const std::vector<KeptChange> changes, newest_command(reader));
+  claim::UndoTrial trial(reader);
   for (const KeptChange& kept : changes) {
-    TORC_ASSIGN(const Undone undone, claim::can_undo_change(reader, kept.number));
+    TORC_ASSIGN(const Undone undone, trial.next(kept.number));
     if (undone.answer != Undone::Answer::done) return std::optional(why_not(reader, undone));
   }
   return std::optional<std::string>();
