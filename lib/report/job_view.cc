@@ -232,6 +232,20 @@ bool never_reached(const claim::WorkflowState& workflow) {
          0;
 }
 
+std::string show_outdated(const claim::WorkflowState& workflow) {
+  if (workflow.outdated == 0) return {};
+  const auto settings = workflow::decode_workflow_settings(workflow.settings);
+  const std::string file = settings && !settings->directory.file.empty()
+                               ? shell_word(settings->directory.file)
+                               : std::string("FILE");
+  const bool one = workflow.outdated == 1;
+  return fmt::format(
+      "{} that {} at work when the workflow file was applied {} by what it said before; when {} "
+      "ended, `torc run {}` runs {} again",
+      plural(workflow.outdated, "job"), one ? "was" : "were", one ? "goes" : "go",
+      one ? "it has" : "they have", file, one ? "it" : "them");
+}
+
 std::string show_blocked(const claim::WorkflowState& workflow) {
   const claim::WorkflowState& w = workflow;
   const std::uint64_t blocked = w.of(JobState::blocked);

@@ -81,6 +81,10 @@ void add_activity(nlohmann::ordered_json& out, const claim::Outcome& ended);
 // "wait for the decision about what failed (pending_failed)", "were never reached: …".
 [[nodiscard]] std::string show_blocked(const claim::WorkflowState& workflow);
 
+// "2 jobs that were at work when wf.yaml was applied are not what it says: `torc run wf.yaml` …".
+// Empty: there are none.
+[[nodiscard]] std::string show_outdated(const claim::WorkflowState& workflow);
+
 // What the worker leaves undone that the states of jobs do not tell: "1 canceled job that a
 // worker … still has to end". Empty: nothing.
 [[nodiscard]] std::string show_left(const claim::WorkflowState& workflow);

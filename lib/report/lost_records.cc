@@ -52,6 +52,7 @@ constexpr Kind kKinds[] = {
     {Table::edition, "the edition of recipes"},
     {Table::retired, "results that may count again"},
     {Table::removed, "the list of jobs that the workflow file has no more"},
+    {Table::behind, "the list of jobs that go by an earlier workflow file"},
     {Table::handler, "failure handlers"},
     {Table::slots, "slots of limits"},
     {Table::action_run, "runs of actions"},

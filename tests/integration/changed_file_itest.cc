@@ -239,6 +239,62 @@ TEST_P(ChangedFile, the_actions_of_a_store_stay_and_the_refusal_changes_nothing)
   EXPECT_EQ(here.json({"status"})["jobs"], 3);
 }
 
+// Whoever goes by the store alone is told that a result is not what the file says; a run of the
+// file follows it, whoever has applied it.
+TEST_P(ChangedFile, what_was_at_work_when_it_was_applied_is_known_to_be_outdated) {
+  Fifo began(here.path() / "began");
+  Fifo gate(here.path() / "gate");
+  const auto write = [&](const std::string& what, const std::string& more = "") {
+    here.write("wf.yaml", "name: wf\njobs:\n  - {name: a, " + more + "command: 'echo " + what +
+                              " | tee a.txt > began; read x < gate'}\n" +
+                              "  - {name: b, command: cat a.txt > b.txt, depends_on: [a]}\n");
+  };
+  write("old");
+  ASSERT_EQ(here.run({"init", "wf.yaml", "--engine", GetParam()}).exit_code, 0);
+  const auto by_store = here.start({"run", "wf.torc"});
+  ASSERT_TRUE(wait_for_line(began, "old", *by_store));
+  write("new");
+  EXPECT_TRUE(here.run({"apply", "wf.yaml"}).says("1 job at work goes on"));
+  EXPECT_EQ(here.json({"status"})["outdated_jobs"], 1);
+  gate.open_gate(1);
+  EXPECT_EQ(by_store->wait().exit_code, 3);
+  EXPECT_EQ(here.run({"status", "--exit-code"}).exit_code, 3);
+  const Ended waited = here.run({"wait"});
+  EXPECT_EQ(waited.exit_code, 3) << waited;
+  EXPECT_TRUE(waited.says("`torc run wf.yaml` runs it again")) << waited;
+  EXPECT_EQ(here.run({"verify"}).exit_code, 0);
+
+  const auto by_file = here.start({"run", "wf.yaml"});
+  ASSERT_TRUE(wait_for_line(began, "new", *by_file));
+  write("newest", "memory: 2m, ");
+  EXPECT_EQ(here.run({"apply", "wf.yaml"}).exit_code, 0);
+  gate.open_gate(1);
+  ASSERT_TRUE(wait_for_line(began, "newest", *by_file)) << "it follows the file again";
+  // What is only to be called otherwise is no reason to run.
+  write("newest", "memory: 3m, ");
+  const Ended later = here.run({"apply", "wf.yaml"});
+  EXPECT_TRUE(later.says("1 job at work has not been changed yet")) << later;
+  EXPECT_EQ(here.json({"status"})["outdated_jobs"], 0);
+  gate.open_gate(1);
+  EXPECT_EQ(by_file->wait().exit_code, 0);
+  EXPECT_EQ(read_text(here.path() / "b.txt"), "newest\n");
+  EXPECT_EQ(here.json({"job", "a"})["memory_bytes"], 3U << 20U);
+  EXPECT_TRUE(here.run({"apply", "wf.yaml"}).says("nothing differs"));
+  EXPECT_EQ(here.run({"status", "--exit-code"}).exit_code, 0);
+  // Where the file is as it was before, nothing is outdated any more.
+  write("third", "memory: 3m, ");
+  const auto third = here.start({"run", "wf.yaml"});
+  ASSERT_TRUE(wait_for_line(began, "third", *third));
+  write("other", "memory: 3m, ");
+  EXPECT_EQ(here.run({"apply", "wf.yaml"}).exit_code, 0);
+  write("third", "memory: 3m, ");
+  EXPECT_EQ(here.run({"apply", "wf.yaml"}).exit_code, 0);
+  EXPECT_EQ(here.json({"status"})["outdated_jobs"], 0);
+  gate.open_gate(1);
+  EXPECT_EQ(third->wait().exit_code, 0);
+  EXPECT_EQ(read_text(here.path() / "b.txt"), "third\n");
+}
+
 TEST_P(ChangedFile, what_is_accepted_stays_and_is_not_asked_for_again) {
   write("1:2");
   ASSERT_EQ(run().exit_code, 0);

@@ -17,6 +17,7 @@
 #include "lib/base/plural.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
+#include "lib/claim/queries/chosen_jobs.h"
 #include "lib/claim/transactions/undo.h"
 #include "lib/report/job_view.h"
 #include "lib/store/disk/disk.h"
@@ -247,6 +248,13 @@ void print_applied(const App& app, const Applied& applied, bool dry_run, bool un
     else
       say(app.out, "apply it again when {} ended, and {} again as it does now\n",
           one ? "it has" : "they have", one ? "it runs" : "they run");
+  }
+  // Of a name, and of what counts from the next attempt on.
+  if (const std::uint64_t later = claim::jobs_in(applied.done.kept) - applied.running; later > 0) {
+    const bool one = later == 1;
+    say(app.out, "{} at work {} not been changed yet; {} when {} ended\n", plural(later, "job"),
+        one ? "has" : "have", until_the_end ? "that is done" : "apply it again",
+        one ? "it has" : "they have");
   }
 }
 

@@ -104,6 +104,7 @@ ordered_json status_json(const App& app, const StatusPicture& picture, const sto
       {"not_needed_jobs", w.unmet},
       {"jobs_by_entry", std::move(stages)},
       {"halted", w.halted()},
+      {"outdated_jobs", w.outdated},
       {"max_recoveries", json_or_null(picture.recoveries)},
       {"next_retry_at", json_if(picture.next_due.has_value(),
                                 json_seconds(now + picture.next_due.value_or(WallTime{})))},

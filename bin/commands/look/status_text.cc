@@ -315,6 +315,8 @@ void print_status(const App& app, const StatusPicture& picture, const store::Sto
     say(app.out, "{} of the canceled {} not needed: a condition did not come true\n",
         show_count(w.unmet), w.unmet == 1 ? "is" : "are");
   }
+  if (const std::string outdated = report::show_outdated(w); !outdated.empty())
+    say(app.out, "{}\n", outdated);
   if (picture.stages) print_stages(app, *picture.stages);
   const std::string shown = workflow::shown_path(app, store.directory());
   print_workers(app, picture);

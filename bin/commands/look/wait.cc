@@ -91,6 +91,8 @@ void tell_end(const App& app, const Look& look, const Path& store, const ChosenJ
   const claim::WorkflowState& w = look.workflow;
   const std::string shown = workflow::shown_path(app, store);
   const std::string again = "torc run " + shown;
+  if (const std::string outdated = report::show_outdated(w); !outdated.empty())
+    say(app.err, "torc: {}\n", outdated);
   if (quiet) return print(app.err, first_failures(app, store, w, chosen), shown, again);
   if (look.chosen) {
     say(app.out, "{}: {}\n", printable(w.name), show(*look.chosen));

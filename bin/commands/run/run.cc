@@ -150,14 +150,9 @@ Result<void> require_inputs_of_forced(const App& app, const RunOptions& options,
   return look->needed.require(app, "nothing was changed or started", options.again);
 }
 
-struct Followed {
-  bool runs = true;                      // else nothing was changed, and nothing is to run
-  std::vector<claim::JobRange> at_work;  // by the file as it was
-};
-
 // `-n`: what differs, and what would run if it did not.
-Result<Followed> say_what_differs(const App& app, const RunOptions& options, store::Store& store,
-                                  const workflow::LoadedSpec& loaded, workflow::ApplyTerms terms) {
+Result<void> say_what_differs(const App& app, const RunOptions& options, store::Store& store,
+                              const workflow::LoadedSpec& loaded, workflow::ApplyTerms terms) {
   TORC_ASSIGN(const Path workdir, workdir_in(app, options, store));
   std::optional<Look> look;
   terms.then = [&](store::Transaction& tx) -> Result<void> {
@@ -171,7 +166,7 @@ Result<Followed> say_what_differs(const App& app, const RunOptions& options, sto
   } else {
     TORC_TRY(tell(app, options, *look, workflow::shown_path(app, store.directory())));
   }
-  return Followed{false, {}};
+  return {};
 }
 
 Result<void> refuse_outlook_for_programs(const RunOptions& options,
@@ -183,9 +178,9 @@ Result<void> refuse_outlook_for_programs(const RunOptions& options,
 }
 
 // The store becomes what the file says. A person is asked before anything that completed is done
-// again, and before that whether there are the jobs that were named.
-Result<Followed> follow_file(const App& app, const RunOptions& options, store::Store& store,
-                             const workflow::LoadedSpec& loaded, const Path& workdir) {
+// again, and before that whether there are the jobs that were named. False: nothing is to run.
+Result<bool> follow_file(const App& app, const RunOptions& options, store::Store& store,
+                         const workflow::LoadedSpec& loaded, const Path& workdir) {
   TORC_TRY(refuse_outlook_for_programs(options, loaded));
   const bool silent = options.json || options.worker.quiet;
   const bool asks = !options.yes && !silent && can_ask(app);
@@ -194,7 +189,10 @@ Result<Followed> follow_file(const App& app, const RunOptions& options, store::S
   terms.admit = [&](const workflow::Difference& found) {
     return refuse_what_was_added(app, store, loaded, found);
   };
-  if (options.dry_run) return say_what_differs(app, options, store, loaded, terms);
+  if (options.dry_run) {
+    TORC_TRY(say_what_differs(app, options, store, loaded, terms));
+    return false;
+  }
   terms.then = [&](store::Transaction& tx) { return check_names(tx, options.choice); };
   bool is_told = silent;
   if (asks) {
@@ -204,13 +202,12 @@ Result<Followed> follow_file(const App& app, const RunOptions& options, store::S
     if (is_told && !confirms_redoing(app, found.redone())) {
       say(app.err,
           "torc: not confirmed: nothing was changed and nothing was run; --yes does not ask\n");
-      return Followed{false, {}};
+      return false;
     }
   }
   TORC_ASSIGN(const auto applied, apply_file(app, store, loaded, terms, false));
   if (!is_told) print_applied(app, applied, false, !options.choice.chooses());
-  if (applied.running == 0) return Followed{};
-  return Followed{true, applied.done.kept};
+  return true;
 }
 
 // A second store of the same file would begin anew, in another directory.
@@ -255,15 +252,11 @@ Result<void> look_at_first_run(const App& app, const RunOptions& options,
   return tell(app, options, *look, "");
 }
 
-struct Opened {
-  std::unique_ptr<store::Store> store;  // null: nothing is to run
-  std::vector<claim::JobRange> at_work = {};
-};
-
 // Opens the store that belongs to a spec and makes it what that says, or makes it. Error exists: it
-// would run something else.
-Result<Opened> store_of_spec(const App& app, const RunOptions& options,
-                             const workflow::LoadedSpec& loaded, const Path& workdir) {
+// would run something else. Null: nothing is to run.
+Result<std::unique_ptr<store::Store>> store_of_spec(const App& app, const RunOptions& options,
+                                                    const workflow::LoadedSpec& loaded,
+                                                    const Path& workdir) {
   const Path directory = options.store.empty() ? workflow::default_store(app, loaded)
                                                : (app.directory / options.store).lexically_normal();
   std::error_code error;
@@ -271,14 +264,14 @@ Result<Opened> store_of_spec(const App& app, const RunOptions& options,
     TORC_ASSIGN(const store::Engine engine, workflow::parse_engine(options.engine));
     if (options.store.empty()) TORC_TRY(refuse_second_store(app, loaded, directory));
     TORC_TRY(look_at_first_run(app, options, loaded, workdir));
-    if (options.dry_run) return Opened{};
+    if (options.dry_run) return std::unique_ptr<store::Store>();
     workflow::StoreWishes wishes;
     wishes.workdir = workdir;
     auto made =
         workflow::make_store(app, loaded, directory, engine, workflow::Existing::refuse, wishes);
     if (made) {
       TORC_TRY(check_found_store(app, directory));  // that it was not exchanged
-      return Opened{std::move(made->store)};
+      return std::move(made->store);
     }
     // Another `torc run` may have been first: join it.
     if (made.error().kind != ErrorKind::exists) return std::move(made).error();
@@ -289,19 +282,28 @@ Result<Opened> store_of_spec(const App& app, const RunOptions& options,
   if (options.store.empty() && workdir.empty())
     TORC_TRY(refuse_other_directory(app, *store, loaded));
   if (options.store.empty()) TORC_TRY(refuse_other_file(app, *store, loaded));
-  TORC_ASSIGN(Followed followed, follow_file(app, options, *store, loaded, workdir));
-  if (!followed.runs) return Opened{};
-  return Opened{std::move(store), std::move(followed.at_work)};
+  TORC_ASSIGN(const bool runs, follow_file(app, options, *store, loaded, workdir));
+  if (!runs) store.reset();
+  return store;
 }
 
-// Whether jobs that were at work when the file was applied have ended by the file as it was: they
-// run again by the file as it is. Jobs that were not asked for may be at work still.
-bool has_to_follow_again(const worker::WorkerSummary& summary,
-                         const std::vector<claim::JobRange>& at_work, const ChosenJobs& chosen) {
-  if (at_work.empty() || was_interrupted(summary)) return false;
+// Whether jobs that were at work when the file was applied, by whomever, have ended by the file as
+// it was: it is followed again. Jobs that were not asked for may be at work still.
+Result<bool> has_to_follow_again(const App& app, const worker::WorkerSummary& summary,
+                                 const Path& directory, const ChosenJobs& chosen) {
+  if (summary.workflow.behind == 0 || was_interrupted(summary)) return false;
   if (summary.end == worker::WorkerEnd::workflow_finished) return true;
-  return summary.end == worker::WorkerEnd::chosen_over && chosen &&
-         claim::jobs_in(claim::without(at_work, *chosen)) < claim::jobs_in(at_work);
+  if (summary.end != worker::WorkerEnd::chosen_over || !chosen) return false;
+  TORC_ASSIGN(const auto store,
+              store::Store::open(app.world, directory, workflow::worker_tuning()));
+  bool any = false;
+  TORC_TRY(store->view(store::Freshness::latest, [&](const claim::Reader& reader) {
+    any = false;
+    return claim::scan_behind(reader, [&](const claim::Behind& behind) {
+      any = any || claim::has_job(*chosen, raw(behind.job));
+    });
+  }));
+  return any;
 }
 
 // Who names a store, or nothing, runs what that has: what was edited since counts when the file is
@@ -358,7 +360,6 @@ Result<bool> is_over(store::Store& store) {
 
 Result<Exit> run(const App& app, RunOptions options) {
   std::unique_ptr<store::Store> store;
-  std::vector<claim::JobRange> at_work;  // by the workflow file as it was
   std::error_code error;
   const Path target = (app.directory / options.target).lexically_normal();
   const auto kind = std::filesystem::status(target, error).type();
@@ -390,10 +391,8 @@ Result<Exit> run(const App& app, RunOptions options) {
       if (options.json) say(app.out, "{}\n", report::json_text(diagnostics_json(loaded)));
       return Exit::usage;
     }
-    TORC_ASSIGN(Opened opened, store_of_spec(app, options, loaded, workdir));
-    if (opened.store == nullptr) return options.dry_run ? Exit::ok : Exit::failed;
-    store = std::move(opened.store);
-    at_work = std::move(opened.at_work);
+    TORC_ASSIGN(store, store_of_spec(app, options, loaded, workdir));
+    if (store == nullptr) return options.dry_run ? Exit::ok : Exit::failed;
   }
   const Path directory = store->directory();
   TORC_ASSIGN(const ChosenJobs chosen, chosen_jobs(*store, options.choice));
@@ -439,18 +438,19 @@ Result<Exit> run(const App& app, RunOptions options) {
   const auto summary = work_here(app, std::move(store), setup, events);
   progress.close();
   TORC_TRY(summary);
-  if (has_to_follow_again(*summary, at_work, chosen)) {
+  TORC_ASSIGN(
+      const bool follows_again,
+      is_store ? Result<bool>(false) : has_to_follow_again(app, *summary, directory, chosen));
+  if (follows_again) {
     if (!options.json && !options.worker.quiet)
       say(app.out, "the jobs that were started from the earlier file have ended\n");
     options.choice.force.clear();
     options.yes = true;  // it was said that they run again
     return run(app, std::move(options));
   }
-  if (!at_work.empty() && !options.json)
-    say(app.err,
-        "torc: note: jobs that were running when the file was applied go on as they were; when "
-        "they have ended: `{}`\n",
-        options.again);
+  if (const std::string outdated = report::show_outdated(summary->workflow);
+      !outdated.empty() && !options.json)
+    say(app.err, "torc: note: {}\n", outdated);
   const auto took = std::chrono::duration_cast<WallTime>(app.clock.boot_now() - begun);
   TORC_ASSIGN(const auto counts, count_at_end(app, *summary, directory, chosen));
   const RunEnd end{*summary, directory, took, was_over, chosen, counts, options.again};

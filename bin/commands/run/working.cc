@@ -145,7 +145,8 @@ Exit exit_of(const worker::WorkerSummary& summary) {
 }
 
 Exit exit_of(const claim::WorkflowState& workflow) {
-  if (workflow.all_completed() && workflow.finished()) return Exit::ok;
+  if (workflow.all_completed() && workflow.finished())
+    return workflow.outdated > 0 ? Exit::unfinished : Exit::ok;
   const bool is_left = !workflow.finished() || workflow.of(claim::JobState::held) > 0;
   const std::uint64_t bad =
       report::failures(workflow) + workflow.of(claim::JobState::pending_failed);

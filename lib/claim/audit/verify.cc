@@ -44,6 +44,7 @@ class Audit {
     TORC_TRY(audit_gangs(reader_, plan_));
     TORC_TRY(check_signatures());
     TORC_TRY(check_removed());
+    TORC_TRY(check_behind());
     TORC_TRY(check_past_attempts());
     TORC_TRY(check_changes());
     TORC_TRY(check_retired());
@@ -381,6 +382,16 @@ class Audit {
       if (!id || (!e.value.empty() && !decode_job(e.value))) return unreadable(e.key);
       if (*id == 0 || *id >= states_.size())
         return wrong(fmt::format("job {}, which does not exist, was removed", *id));
+      return {};
+    });
+  }
+
+  Result<void> check_behind() {
+    return each(reader_, Table::behind, [&](const store::Entry& e) -> Result<void> {
+      const auto id = id_in(Table::behind, e.key);
+      if (!id || e.value.size() != 1) return unreadable(e.key);
+      if (*id == 0 || *id >= states_.size())
+        return wrong(fmt::format("job {}, which does not exist, goes by an earlier file", *id));
       return {};
     });
   }

@@ -44,8 +44,24 @@ Result<WorkflowState> read_workflow(const Reader& reader) {
     if (!known) state.damaged(Key(Table::action));
     out.actions = known.value_or(ActionTally{});
   }
+  TORC_TRY(scan_behind(reader, [&](const Behind& job) {
+    ++out.behind;
+    out.outdated += job.is_outdated ? 1U : 0U;
+  }));
   TORC_TRY(state.sound());
   return out;
+}
+
+Result<void> scan_behind(const Reader& reader, const std::function<void(const Behind&)>& visit) {
+  State state(reader);
+  reader.scan_prefix(Key(Table::behind), [&](const store::Entry& e) {
+    const auto id = id_in(Table::behind, e.key);
+    if (!id || e.value.size() != 1) state.damaged(e.key);
+    if (id && e.value.size() == 1 && !is_removed(reader, JobId{*id}))
+      visit({JobId{*id}, e.value.front() != 0});
+    return state.sound().ok();
+  });
+  return state.sound();
 }
 
 std::optional<Job> read_job(const Reader& reader, JobId id) {

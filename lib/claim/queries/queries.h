@@ -80,6 +80,14 @@ Result<void> scan_limits(const Reader& reader, const std::function<bool(const Li
 // Whether the job was there in an earlier version of the file, and is not in the newest; or a
 // person has taken it out.
 [[nodiscard]] bool is_removed(const Reader& reader, JobId id);
+
+// A job that a worker had when the workflow file was applied: it goes by what that said before.
+struct Behind {
+  JobId job{};
+  bool is_outdated = false;  // so that its result is of that, and is to be made again
+};
+// Those that were not removed since, in the order of their numbers. Error corrupt.
+Result<void> scan_behind(const Reader& reader, const std::function<void(const Behind&)>& visit);
 // Takes them out of the counts, for people: the store counts them as it counts all jobs. Costs what
 // there are of them. Error corrupt: one cannot be read.
 Result<void> leave_out_removed(const Reader& reader, WorkflowState& workflow);

@@ -20,6 +20,10 @@ struct WorkflowState {
   // Of the canceled: not yet ended by the worker that had them, which may be gone. They hold what
   // they were granted, slots and budget too, and may be to run again.
   std::uint64_t ending = 0;
+  // Jobs that a worker had when the workflow file was applied, so that they go by what it said
+  // before, until it is applied again; of these those whose result is not what the file says.
+  std::uint64_t behind = 0;
+  std::uint64_t outdated = 0;
   // Of an answer: the budget kept jobs from being granted.
   bool budget_holds = false;
   bool limits_hold = false;  // the same of a limit

@@ -75,6 +75,7 @@ enum class Table : char {
   learned_time = 't',  // + first job of a template, + alternative from 1 on: how long its jobs ran;
                        // absent: none has ended
   ephemeral = 'u',     // + job that makes it, or 0 + name of user data; empty
+  behind = 'v',        // + job that goes by what the workflow file said before; 1: its result does
   workflow = 'w'       // one key
 };
 

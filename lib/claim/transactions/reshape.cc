@@ -1,6 +1,7 @@
 #include "lib/claim/transactions/reshape.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -288,6 +289,32 @@ class Reshaping {
 
 Result<Reshaped> reshape(Transaction& tx, Reshape what, const PartOf& part_of, Origin origin) {
   return Reshaping(tx, what, part_of, origin).run();
+}
+
+bool note_behind(Transaction& tx, const std::vector<JobRange>& kept,
+                 const std::vector<JobRange>& outdated) {
+  std::map<std::string, std::string, std::less<>> now;
+  for (const JobRange& range : kept) {
+    for (std::uint64_t id = raw(range.first); id < raw(range.first) + range.count; ++id) {
+      const bool is_outdated = std::ranges::any_of(outdated, [&](const JobRange& old) {
+        return id >= raw(old.first) && id - raw(old.first) < old.count;
+      });
+      now.emplace(std::string_view(Key(Table::behind, id)),
+                  std::string_view(Value().u8(is_outdated ? 1 : 0)));
+    }
+  }
+  std::vector<std::string> gone;
+  tx.scan_prefix(Key(Table::behind), [&](const store::Entry& e) {
+    const auto known = now.find(e.key);
+    if (known == now.end())
+      gone.emplace_back(e.key);
+    else if (known->second == e.value)
+      now.erase(known);
+    return true;
+  });
+  for (const std::string& key : gone) tx.erase(key);
+  for (const auto& [key, value] : now) tx.put(key, value);
+  return !gone.empty() || !now.empty();
 }
 
 bool renew_signature(Transaction& tx, JobId id, std::uint64_t claim, Signature now) {

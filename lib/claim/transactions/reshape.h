@@ -70,6 +70,12 @@ struct Reshaped {
 // the plan is none; nothing may be committed then.
 Result<Reshaped> reshape(Transaction& tx, Reshape what, const PartOf& part_of, Origin origin);
 
+// Notes of which jobs it is known that they go by what the file said before (queries.h, Behind):
+// `kept`, as of a Reshaped, of which `outdated` have results by that; of no others. Whether
+// anything is another one by it.
+bool note_behind(Transaction& tx, const std::vector<JobRange>& kept,
+                 const std::vector<JobRange>& outdated);
+
 // The files of a result are taken as they look now, and compared with that from now on. Nothing
 // where the job is not over, or another attempt has begun since `claim`. Whether it was done.
 bool renew_signature(Transaction& tx, JobId id, std::uint64_t claim, Signature now);

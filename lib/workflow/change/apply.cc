@@ -41,9 +41,13 @@ class Application {
       });
       if (!done && nothing_changed_) {
         applied_.difference.reshape.taken_back.clear();
+        applied_.had_behind = false;
         return std::move(applied_);
       }
-      if (done) return std::move(applied_);
+      if (done) {
+        applied_.had_behind = false;
+        return std::move(applied_);
+      }
       if (!changed_meanwhile || tries == kTries) return done.error();
     }
   }
@@ -55,6 +59,7 @@ class Application {
         store_.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
           TORC_ASSIGN(const claim::WorkflowState workflow, claim::read_workflow(reader));
           TORC_ASSIGN(settings, decode_workflow_settings(workflow.settings));
+          applied_.had_behind = workflow.behind > 0;
           if (auto spared = find_spared(reader); !spared) return spared;
           TORC_ASSIGN(applied_.difference,
                       difference(reader, make_plan(loaded_, settings.directory, settings.sums),
@@ -195,6 +200,8 @@ class Application {
     for (const claim::JobRange& kept : applied_.done.kept) {
       for (const claim::JobRange& old : difference.outdated) applied_.running += common(kept, old);
     }
+    const bool is_behind_otherwise =
+        claim::note_behind(tx, applied_.done.kept, difference.outdated);
     std::uint64_t renewed = 0;
     for (const SparedJob& s : applied_.spared)
       renewed += claim::renew_signature(tx, s.id, s.claim, s.now) ? 1U : 0U;
@@ -204,7 +211,8 @@ class Application {
              difference.sort, difference.pending_failed, difference.actions}));
     // Results that were looked at, and that something else speaks against.
     nothing_changed_ = difference.nothing() && applied_.stale.empty() && renewed == 0 &&
-                       applied_.done.again.total() == 0 && applied_.done.taken_back == 0;
+                       applied_.done.again.total() == 0 && applied_.done.taken_back == 0 &&
+                       !is_behind_otherwise;
     if (nothing_changed_) return Error{ErrorKind::busy, "nothing is to be changed", ""};
     if (terms_.then) TORC_TRY(terms_.then(tx));
     RecipeBook book;

@@ -38,6 +38,7 @@ struct Applied {
   Difference difference;
   std::vector<StaleJob> stale;  // those that are over, or run and are ended
   std::uint64_t running = 0;    // jobs that run by their old definition until they end
+  bool had_behind = false;      // some went by an earlier file, as far as was known
   claim::Reshaped done;
   std::vector<SparedJob> spared;   // whose files are remembered as they are now
   std::vector<std::string> again;  // names of the first that run again
@@ -45,7 +46,7 @@ struct Applied {
   // Neither the file nor what it names is other than the store knows.
   [[nodiscard]] bool nothing() const {
     return difference.nothing() && stale.empty() && spared.empty() &&
-           difference.reshape.taken_back.empty();
+           difference.reshape.taken_back.empty() && !had_behind;
   }
   // Results that something speaks against, and that stay.
   [[nodiscard]] std::uint64_t accepted() const;
