@@ -48,7 +48,7 @@ struct Difference {
   std::optional<std::string> settings;  // of the workflow, where they change
   std::optional<std::uint32_t> max_failures;
   std::optional<claim::Usage> budget;
-  std::vector<claim::Scheduler> schedulers;  // all of them, where some change
+  std::vector<claim::Scheduler> schedulers;  // those that change, as the file has them
   std::optional<SortMethod> sort;
   std::optional<bool> pending_failed;
   std::vector<claim::ActionRecipe> actions;  // that run other commands from now on
