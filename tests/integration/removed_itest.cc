@@ -234,6 +234,44 @@ TEST_P(Removed, undo_brings_back_what_jobs_are_built_on) {
   expect_sound();
 }
 
+TEST_P(Removed, what_failed_comes_back_so_and_is_told) {
+  const std::string file = "jobs:\n" + kOther + "  - {name: f, command: 'echo f >> log; exit 3'}\n";
+  ASSERT_EQ(run_file(file).exit_code, 1);
+  ASSERT_EQ(here.run({"rm", "f"}).exit_code, 0);
+  const Ended back = here.run({"rm", "--undo", "f"});
+  EXPECT_EQ(back.exit_code, 0) << back;
+  EXPECT_TRUE(back.says("1 of them failed before, and stays so")) << back;
+  EXPECT_TRUE(back.says("torc retry wf.torc --failed")) << back;
+  EXPECT_EQ(here.json({"job", "f"})["exit_code"], 3);
+  // The same by the file.
+  ASSERT_EQ(run_file("jobs:\n" + kOther).exit_code, 0);
+  EXPECT_EQ(run_file(file).exit_code, 1);
+  EXPECT_EQ(state("f"), "failed");
+  EXPECT_EQ(read_text(here.path() / "log"), "f\n") << "it ran once";
+  // With another command it runs again.
+  ASSERT_EQ(run_file("jobs:\n" + kOther).exit_code, 0);
+  const Ended mended = run_file("jobs:\n" + kOther + "  - {name: f, command: 'echo g >> log'}\n");
+  EXPECT_EQ(mended.exit_code, 0) << mended;
+  EXPECT_TRUE(mended.says("1 had run and runs again")) << mended;
+  EXPECT_EQ(read_text(here.path() / "log"), "f\ng\n");
+  expect_sound();
+}
+
+TEST_P(Removed, what_was_held_stays_held_after_an_attempt) {
+  const std::string file = "jobs:\n  - {name: h, command: 'echo h >> log; exit 3'}\n" + kOther;
+  ASSERT_EQ(run_file(file).exit_code, 1);
+  ASSERT_EQ(here.run({"retry", "h"}).exit_code, 0);
+  ASSERT_EQ(here.run({"hold", "h"}).exit_code, 0);
+  ASSERT_EQ(here.run({"rm", "h"}).exit_code, 0);
+  ASSERT_EQ(here.run({"rm", "--undo", "h"}).exit_code, 0);
+  EXPECT_EQ(state("h"), "held");
+  ASSERT_EQ(run_file("jobs:\n" + kOther).exit_code, 0);
+  (void)run_file(file);
+  EXPECT_EQ(state("h"), "held");
+  EXPECT_EQ(read_text(here.path() / "log"), "h\n");
+  expect_sound();
+}
+
 TEST_P(Removed, what_is_out_is_not_waited_for) {
   ASSERT_EQ(run_file("jobs:\n  - {name: 'j_{i}', command: echo, parameters: {i: \"1:3\"}}\n",
                      {"j_1", "j_3"})

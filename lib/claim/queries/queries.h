@@ -80,6 +80,8 @@ Result<void> scan_limits(const Reader& reader, const std::function<bool(const Li
 // Whether the job was there in an earlier version of the file, and is not in the newest; or a
 // person has taken it out.
 [[nodiscard]] bool is_removed(const Reader& reader, JobId id);
+// How a removed job failed, and so it comes back. nullopt: it is not removed, or did not fail.
+[[nodiscard]] std::optional<Job> kept_failure(const Reader& reader, JobId id);
 // Takes them out of the counts, for people: the store counts them as it counts all jobs. Costs what
 // there are of them. Error corrupt: one cannot be read.
 Result<void> leave_out_removed(const Reader& reader, WorkflowState& workflow);

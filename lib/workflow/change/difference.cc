@@ -47,10 +47,10 @@ Held held_in(claim::State& state, const JobRange& jobs, const Sparing* sparing) 
     if (!job) break;
     if (claim::is_occupied(*job)) {
       ++held.live;
-    } else if (claim::is_over(job->state) && job->state != claim::JobState::canceled) {
-      const bool spared = sparing != nullptr && sparing->has(JobId{*at}, job->state);
+    } else if (const auto end = end_of_job(state.reader(), JobId{*at}, *job)) {
+      const bool spared = sparing != nullptr && sparing->has(JobId{*at}, *end);
       ++(spared ? held.spared : held.over);
-      if (job->state != claim::JobState::completed) ++held.failed;
+      if (*end != claim::JobState::completed) ++held.failed;
     }
   }
   return held;
@@ -346,8 +346,8 @@ class DifferenceSearch {
       const auto job = state_.open_record(*at);
       if (!job) return;
       if (claim::is_live(job->state)) found_.running.push_back({JobId{*at}, 1});
-      if (!claim::is_over(job->state) || job->state == claim::JobState::canceled) continue;
-      if (sparing_.has(JobId{*at}, job->state)) continue;
+      const auto end = end_of_job(reader_, JobId{*at}, *job);
+      if (!end || sparing_.has(JobId{*at}, *end)) continue;
       found_.reshape.stale.push_back({JobId{*at}, 1});
     }
   }
@@ -494,6 +494,17 @@ claim::DefinitionOf definitions_in(const claim::Reader& reader, const spec::Envi
     if (page == nullptr) return 0;
     return definition_hash(page->recipe.render(raw(id) - raw(page->job_template.first)), env);
   };
+}
+
+std::optional<claim::JobState> end_of_job(const claim::Reader& reader, JobId id,
+                                          const claim::Job& job) {
+  using Ended = std::optional<claim::JobState>;
+  if (claim::is_removed(job)) {
+    const auto failed = claim::kept_failure(reader, id);
+    return failed ? Ended(failed->state) : Ended();
+  }
+  const bool has_ended = claim::is_over(job.state) && job.state != claim::JobState::canceled;
+  return has_ended ? Ended(job.state) : Ended();
 }
 
 Result<void> check_unchanged(const claim::Reader& reader, const Difference& found) {

@@ -82,6 +82,11 @@ Result<claim::Template> part_of_template(const claim::Template& of, std::uint64_
 [[nodiscard]] claim::DefinitionOf definitions_in(const claim::Reader& reader,
                                                  const spec::Environment& env);
 
+// How a job has ended: by itself, which a canceled one has not. One that is out of the workflow and
+// had failed comes back so.
+[[nodiscard]] std::optional<claim::JobState> end_of_job(const claim::Reader& reader, JobId id,
+                                                        const claim::Job& job);
+
 // Jobs of a state that is changed already are not changed once more by another apply, whose
 // difference was found before. Error busy: find it anew.
 Result<void> check_unchanged(const claim::Reader& reader, const Difference& found);
