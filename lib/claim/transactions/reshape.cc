@@ -39,6 +39,7 @@ class Reshaping {
     follow_limits();
     write_definitions(tx_, what_.plan);
     TORC_TRY(replace_templates(tx_, what_.entries, part_of_));
+    TORC_TRY(replace_templates(tx_, what_.renamed, part_of_));
     TORC_TRY(rebind());
     TORC_TRY(wait_anew());
     TORC_TRY(remove());

@@ -28,6 +28,9 @@ struct Reshape {
   // another entry: what their template is from now on, with classes and handlers of `plan`. In id
   // order, disjoint.
   std::vector<Template> entries;
+  // Jobs that are out of the workflow and whose name another job has from now on: what their
+  // template is then, with classes and handlers of the store. In id order, disjoint.
+  std::vector<Template> renamed;
   std::vector<JobRange> unbound;  // jobs that wait for nothing from now on; sorted
   std::vector<JobRange> removed;  // that the file has no more; sorted
   // That were removed, and are in the file again; sorted. They come back as they went: completed,
