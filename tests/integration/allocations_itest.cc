@@ -268,6 +268,27 @@ TEST_F(FakeSlurm, what_is_stopped_asks_for_nothing_until_it_is_submitted_again) 
   expect_one("submitted again");
 }
 
+TEST_F(FakeSlurm, no_file_begins_again_what_a_person_stopped) {
+  const std::string text = kWorkflow;
+  const auto with = [&](const std::string& walltime) {
+    std::string file = text;
+    file.replace(file.find("\"00:10:00\""), 10, walltime + ", allocate: {max: 3}");
+    here_.write("wf.yaml", file);
+  };
+  with("\"00:10:00\"");
+  make_store();
+  ASSERT_EQ(torc({"allocations", "stop", "wf.torc"}).exit_code, 0);
+  EXPECT_TRUE(torc({"apply", "wf.yaml"}).says("nothing differs"));
+  with("\"00:20:00\"");
+  const Ended applied = torc({"apply", "wf.yaml"});
+  EXPECT_EQ(applied.exit_code, 0) << applied;
+  ASSERT_EQ(torc({"allocations", "tick", "wf.torc"}).exit_code, 0);
+  EXPECT_TRUE(queue().empty());
+  EXPECT_TRUE(ledger()["allocation_records"].empty());
+  submit();
+  expect_one("submitted again");
+}
+
 TEST_F(FakeSlurm, a_store_for_one_host_gets_no_allocations) {
   const Ended made = torc({"init", "wf.yaml", "--engine", "lmdb", "--no-slurm", "--crontab"});
   ASSERT_EQ(made.exit_code, 0) << made;

@@ -234,6 +234,103 @@ TEST_P(Removed, undo_brings_back_what_jobs_are_built_on) {
   expect_sound();
 }
 
+TEST_P(Removed, what_failed_comes_back_so_and_is_told) {
+  const std::string file = "jobs:\n" + kOther + "  - {name: f, command: 'echo f >> log; exit 3'}\n";
+  ASSERT_EQ(run_file(file).exit_code, 1);
+  ASSERT_EQ(here.run({"rm", "f"}).exit_code, 0);
+  const Ended back = here.run({"rm", "--undo", "f"});
+  EXPECT_EQ(back.exit_code, 0) << back;
+  EXPECT_TRUE(back.says("1 of them failed before, and stays so")) << back;
+  EXPECT_TRUE(back.says("torc retry wf.torc --failed")) << back;
+  EXPECT_EQ(here.json({"job", "f"})["exit_code"], 3);
+  // The same by the file.
+  ASSERT_EQ(run_file("jobs:\n" + kOther).exit_code, 0);
+  EXPECT_EQ(run_file(file).exit_code, 1);
+  EXPECT_EQ(state("f"), "failed");
+  EXPECT_EQ(read_text(here.path() / "log"), "f\n") << "it ran once";
+  // With another command it runs again.
+  ASSERT_EQ(run_file("jobs:\n" + kOther).exit_code, 0);
+  const Ended mended = run_file("jobs:\n" + kOther + "  - {name: f, command: 'echo g >> log'}\n");
+  EXPECT_EQ(mended.exit_code, 0) << mended;
+  EXPECT_TRUE(mended.says("1 had run and runs again")) << mended;
+  EXPECT_EQ(read_text(here.path() / "log"), "f\ng\n");
+  expect_sound();
+}
+
+TEST_P(Removed, what_was_held_stays_held_after_an_attempt) {
+  const std::string file = "jobs:\n  - {name: h, command: 'echo h >> log; exit 3'}\n" + kOther;
+  ASSERT_EQ(run_file(file).exit_code, 1);
+  ASSERT_EQ(here.run({"retry", "h"}).exit_code, 0);
+  ASSERT_EQ(here.run({"hold", "h"}).exit_code, 0);
+  ASSERT_EQ(here.run({"rm", "h"}).exit_code, 0);
+  ASSERT_EQ(here.run({"rm", "--undo", "h"}).exit_code, 0);
+  EXPECT_EQ(state("h"), "held");
+  ASSERT_EQ(run_file("jobs:\n" + kOther).exit_code, 0);
+  (void)run_file(file);
+  EXPECT_EQ(state("h"), "held");
+  EXPECT_EQ(read_text(here.path() / "log"), "h\n");
+  expect_sound();
+}
+
+// It took the name, and threw away what `was` is to keep.
+TEST_P(Removed, a_job_keeps_no_name_from_one_that_is_renamed) {
+  const auto job = [](const std::string& name, const std::string& word, const std::string& was) {
+    return "  - {name: '" + name + "_{i}', command: 'echo " + word +
+           "_{i} >> log', parameters: {i: \"1:2\"}" + was + "}\n";
+  };
+  ASSERT_EQ(run_file("jobs:\n" + job("a", "a", "") + job("b", "b", "")).exit_code, 0);
+  ASSERT_EQ(run_file("jobs:\n" + job("a", "a", "")).exit_code, 0);
+  here.write("log", "");
+  const std::string renamed = "jobs:\n" + job("b", "a", ", was: 'a_{i}'");
+  const Ended done = run_file(renamed);
+  EXPECT_EQ(done.exit_code, 0) << done;
+  EXPECT_EQ(read_text(here.path() / "log"), "") << "what is there of a is that of b";
+  EXPECT_TRUE(done.says("its name was 'b_{i}', which is another job's now")) << done;
+  EXPECT_EQ(here.json({"job", "b_2"})["removed"], false);
+  EXPECT_EQ(here.run({"job", "a_1"}).exit_code, 2);
+  const auto gone = here.json({"job", "b_2#3"});
+  EXPECT_EQ(gone["removed"], true);
+  EXPECT_EQ(gone["state"], "completed");
+  EXPECT_TRUE(here.run({"logs", "b_2#3"}).exit_code == 0);
+  expect_sound();
+  EXPECT_TRUE(here.run({"apply", "wf.yaml"}).says("nothing differs"));
+  // Each may go and come.
+  ASSERT_EQ(here.run({"rm", "b_1"}).exit_code, 0);
+  EXPECT_EQ(run_file(renamed).exit_code, 0);
+  EXPECT_EQ(here.json({"job", "b_1"})["removed"], false);
+  EXPECT_EQ(run_file("jobs:\n" + job("b", "a", "") + job("a", "new", "")).exit_code, 0);
+  EXPECT_EQ(lines_of(read_text(here.path() / "log")).size(), 2U) << "the new ones alone";
+  expect_sound();
+}
+
+// The same command, so that the recipe is that of the one that is out.
+TEST_P(Removed, a_former_name_says_which_job_it_is_also_where_two_run_the_same) {
+  const std::string both = "  - {name: a, command: 'echo >> log'}\n";
+  ASSERT_EQ(run_file("jobs:\n" + both + "  - {name: b, command: 'echo >> log'}\n").exit_code, 0);
+  ASSERT_EQ(run_file("jobs:\n" + both).exit_code, 0);
+  ASSERT_EQ(run_file("jobs:\n  - {name: b, command: 'echo >> log', was: a}\n").exit_code, 0);
+  EXPECT_EQ(here.run({"job", "a"}).exit_code, 2);
+  EXPECT_EQ(here.json({"job", "b"})["job_id"], 1);
+  EXPECT_EQ(here.json({"job", "b#2"})["removed"], true);
+  expect_sound();
+  ASSERT_EQ(here.run({"undo", "wf.torc", "--yes"}).exit_code, 0);
+  EXPECT_EQ(here.json({"job", "b"})["removed"], true);
+  expect_sound();
+}
+
+TEST_P(Removed, a_former_name_that_another_entry_has_is_told_as_such) {
+  ASSERT_EQ(run_file("jobs:\n" + kOther).exit_code, 0);
+  const Ended done = run_file("jobs:\n" + kOther + "  - {name: b, command: echo, was: other}\n");
+  EXPECT_TRUE(done.says("the job that its `was:` names is another one of the file")) << done;
+  const Ended unknown = run_file("jobs:\n" + kOther + "  - {name: c, command: echo, was: x}\n");
+  EXPECT_TRUE(unknown.says("no job here has the name that its `was:` says")) << unknown;
+  here.write("two.yaml",
+             "jobs: [{name: a, command: echo, was: x}, {name: b, command: echo, was: x}]\n");
+  const Ended checked = here.run({"check", "two.yaml"});
+  EXPECT_NE(checked.exit_code, 0);
+  EXPECT_TRUE(checked.says("both 'a' and 'b' say that they were 'x'")) << checked;
+}
+
 TEST_P(Removed, what_is_out_is_not_waited_for) {
   ASSERT_EQ(run_file("jobs:\n  - {name: 'j_{i}', command: echo, parameters: {i: \"1:3\"}}\n",
                      {"j_1", "j_3"})

@@ -376,7 +376,7 @@ class Life {
     const auto job = jobs_.find(name);
     const auto run = runs_.find(name);
     if (run == runs_.end()) return known[name] = false;
-    if (job == jobs_.end()) return known[name] = run->second.completed;  // it stays
+    if (job == jobs_.end()) return known[name] = true;  // it stays
     bool valid = run->second.command == job->second.command &&
                  run->second.from.size() == job->second.needs.size();
     for (const std::string& need : job->second.needs) {

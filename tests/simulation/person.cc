@@ -273,8 +273,8 @@ Result<void> Person::put_back() {
   origin.at = node_.clock->wall_now();
   const bool is_made = was_committed_;
   return change([&](store::Transaction& tx) -> Result<void> {
-    TORC_ASSIGN(const auto change, workflow::put_back(tx, jobs, origin));
-    if (is_made && change.total() > 0)
+    TORC_ASSIGN(const auto back, workflow::put_back(tx, jobs, origin));
+    if (is_made && back.change.total() > 0)
       world_.violate("jobs are put back twice by the same command");
     return {};
   });

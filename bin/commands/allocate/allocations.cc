@@ -173,7 +173,7 @@ struct StopOptions {
 // Nothing is asked for as jobs need it any more, and what was not submitted yet is not to be.
 Result<void> stop_asking(claim::Transaction& tx, WallTime now) {
   TORC_ASSIGN(const auto schedulers, claim::read_schedulers(tx));
-  for (std::uint32_t s = 1; s <= schedulers.size(); ++s) TORC_TRY(claim::manage(tx, s, false));
+  for (std::uint32_t s = 1; s <= schedulers.size(); ++s) TORC_TRY(claim::tell_off(tx, s));
   TORC_ASSIGN(const claim::Allocations live, claim::read_live_allocations(tx));
   std::vector<std::uint32_t> wanted;
   for (const auto& [number, allocation] : live) {

@@ -1,6 +1,7 @@
 // torc rm: jobs are taken out of the workflow, as if its file had them no more.
 #include "bin/commands/change/change_jobs.h"
 #include "bin/flags.h"
+#include "lib/base/quantities.h"
 #include "lib/workflow/change/addition.h"
 #include "lib/workflow/change/removal.h"
 
@@ -26,10 +27,18 @@ Result<Exit> run(const App& app, const ChangeOptions& options, const RmOptions& 
     kind.done = "back in the workflow:";
     kind.would = "would be back in the workflow:";
     kind.lets_jobs_run = true;
-    kind.apply = [&](claim::Transaction& tx, claim::JobRanges jobs) {
-      return workflow::put_back(tx, jobs, origin_now(app));
+    std::uint64_t failed = 0;
+    kind.apply = [&](claim::Transaction& tx, claim::JobRanges jobs) -> Result<claim::Change> {
+      TORC_ASSIGN(workflow::PutBack back, workflow::put_back(tx, jobs, origin_now(app)));
+      failed = back.failed;
+      return std::move(back.change);
     };
-    return run_change(app, options, kind);
+    return run_change(app, options, kind, [&](const ChangeReport&, const Path& store) {
+      if (failed == 0) return;
+      say(app.out, "{} of them failed before, and {} so; to run {} again: torc retry {} --failed\n",
+          show_count(failed), failed == 1 ? "stays" : "stay", failed == 1 ? "it" : "them",
+          workflow::shown_path(app, store));
+    });
   }
   kind.done = "removed";
   kind.would = "would remove";

@@ -241,6 +241,13 @@ bool is_removed(const Reader& reader, JobId id) {
   return reader.get(Key(Table::removed, raw(id))).has_value();
 }
 
+std::optional<Job> kept_failure(const Reader& reader, JobId id) {
+  const auto kept = reader.get(Key(Table::removed, raw(id)));
+  auto job = kept && !kept->empty() ? decode_job(*kept) : std::nullopt;
+  if (!job || !is_over(job->state) || job->state == JobState::canceled) return {};
+  return job;
+}
+
 Result<std::vector<JobRange>> removed_jobs(const Reader& reader, std::span<const JobRange> jobs) {
   State state(reader);
   std::vector<JobRange> found;

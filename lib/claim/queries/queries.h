@@ -80,6 +80,8 @@ Result<void> scan_limits(const Reader& reader, const std::function<bool(const Li
 // Whether the job was there in an earlier version of the file, and is not in the newest; or a
 // person has taken it out.
 [[nodiscard]] bool is_removed(const Reader& reader, JobId id);
+// How a removed job failed, and so it comes back. nullopt: it is not removed, or did not fail.
+[[nodiscard]] std::optional<Job> kept_failure(const Reader& reader, JobId id);
 
 // A job that a worker had when the workflow file was applied: it goes by what that said before.
 struct Behind {

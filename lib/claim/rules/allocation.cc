@@ -163,6 +163,18 @@ Scheduler restarted(Scheduler scheduler) {
   return scheduler;
 }
 
+Scheduler taken_over(const Scheduler& before, Scheduler now) {
+  if (now.node.cpus == 0) now.node = before.node;  // as its workers found it
+  now.is_managed = before.is_managed || (now.is_managed && !before.is_told_off);
+  now.stopped = before.stopped;
+  now.failures = before.failures;
+  now.not_before = before.not_before;
+  now.said = before.said;
+  now.not_from_here = before.not_from_here;
+  now.is_told_off = before.is_told_off;
+  return now;
+}
+
 std::chrono::seconds pause_after(std::uint32_t failures) {
   if (failures == 0) return std::chrono::seconds{0};
   if (failures > 5) return kLongestPause;

@@ -122,10 +122,13 @@ struct Scheduler {
   WallTime not_before{};       // the next try
   std::string said = {};       // of the newest of these
   bool not_from_here = false;  // compute nodes may not submit: the batch system said so
+  bool is_told_off = false;    // a person stopped the asking, which no file begins again
   bool operator==(const Scheduler&) const = default;
 };
 // A person's word begins anew what had stopped.
 [[nodiscard]] Scheduler restarted(Scheduler scheduler);
+// As a newer version of the file has it; what has happened to it stays with it.
+[[nodiscard]] Scheduler taken_over(const Scheduler& before, Scheduler now);
 
 // 1, 2, 4, … 30 minutes.
 [[nodiscard]] std::chrono::seconds pause_after(std::uint32_t failures);

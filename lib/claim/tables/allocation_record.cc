@@ -55,7 +55,8 @@ constexpr unsigned kSerialize = 1;
 constexpr unsigned kFromLogin = 2;
 constexpr unsigned kManaged = 4;
 constexpr unsigned kNotFromHere = 8;
-constexpr unsigned kSchedulerFlags = 15;
+constexpr unsigned kToldOff = 16;
+constexpr unsigned kSchedulerFlags = 31;
 
 }  // namespace
 
@@ -145,7 +146,8 @@ std::string encode(const Scheduler& s) {
   put_terms(out, s.terms);
   out.u8(static_cast<std::uint8_t>(
       (s.serialize ? kSerialize : 0U) | (s.from_login ? kFromLogin : 0U) |
-      (s.is_managed ? kManaged : 0U) | (s.not_from_here ? kNotFromHere : 0U)));
+      (s.is_managed ? kManaged : 0U) | (s.not_from_here ? kNotFromHere : 0U) |
+      (s.is_told_off ? kToldOff : 0U)));
   out.text(s.stopped).varint(s.failures);
   put_time(out, s.not_before);
   out.text(s.said);
@@ -168,6 +170,7 @@ std::optional<Scheduler> decode_scheduler(std::string_view value) {
   s.from_login = (flags & kFromLogin) != 0;
   s.is_managed = (flags & kManaged) != 0;
   s.not_from_here = (flags & kNotFromHere) != 0;
+  s.is_told_off = (flags & kToldOff) != 0;
   s.stopped = in.text();
   s.failures = in.u32();
   s.not_before = in.wall_time();

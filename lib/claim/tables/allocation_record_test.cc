@@ -75,12 +75,13 @@ TEST(AllocationRecord, reads_what_was_written) {
   EXPECT_EQ(decode_allocation(encode(plain)), plain);
   EXPECT_EQ(decode_scheduler(encode(some_scheduler())), some_scheduler());
   EXPECT_EQ(decode_scheduler(encode(Scheduler{})), Scheduler{});
-  for (const std::uint32_t flag : {1U, 2U, 4U, 8U}) {
+  for (const std::uint32_t flag : {1U, 2U, 4U, 8U, 16U}) {
     Scheduler s;
     s.serialize = flag == 1;
     s.from_login = flag == 2;
     s.is_managed = flag == 4;
     s.not_from_here = flag == 8;
+    s.is_told_off = flag == 16;
     EXPECT_EQ(decode_scheduler(encode(s)), s);
   }
   const AllocationBook book{9, 8, 7, 6, WallTime{5}};

@@ -271,7 +271,9 @@ Result<bool> readmit_node(Transaction& tx, std::string_view node) {
   return true;
 }
 
-Result<void> manage(Transaction& tx, std::uint32_t number, bool is_managed) {
+namespace {
+
+Result<void> say_of(Transaction& tx, std::uint32_t number, bool is_managed, bool is_told_off) {
   State state(tx);
   AllocationLedger ledger(tx, state);
   auto scheduler = ledger.scheduler(number);
@@ -279,8 +281,19 @@ Result<void> manage(Transaction& tx, std::uint32_t number, bool is_managed) {
   if (!scheduler) return no_scheduler(number);
   Scheduler begun_anew = restarted(*std::move(scheduler));
   begun_anew.is_managed = is_managed;
+  begun_anew.is_told_off = is_told_off;
   ledger.put_scheduler(number, begun_anew);
   return {};
+}
+
+}  // namespace
+
+Result<void> manage(Transaction& tx, std::uint32_t number, bool is_managed) {
+  return say_of(tx, number, is_managed, false);
+}
+
+Result<void> tell_off(Transaction& tx, std::uint32_t number) {
+  return say_of(tx, number, false, true);
 }
 
 }  // namespace torc::claim

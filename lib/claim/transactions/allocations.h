@@ -92,5 +92,7 @@ Result<bool> readmit_node(Transaction& tx, std::string_view node);
 // Whether allocations of these schedulers are asked for as jobs need them; a person's word, which
 // also begins anew what had stopped. What there is to work in where nobody said so.
 Result<void> manage(Transaction& tx, std::uint32_t scheduler, bool is_managed);
+// They are not, whatever a newer version of the workflow file says, until manage().
+Result<void> tell_off(Transaction& tx, std::uint32_t scheduler);
 
 }  // namespace torc::claim

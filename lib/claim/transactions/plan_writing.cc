@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 
+#include "lib/claim/queries/allocations.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/scheduling/firing.h"
 #include "lib/claim/scheduling/ready_queue.h"
@@ -135,6 +137,22 @@ void replace_rules(Transaction& tx, State& state, const WorkflowTerms& terms) {
   tx.put(Key(Table::tally), encode(tally));
 }
 
+// By their names.
+Result<void> replace_schedulers(Transaction& tx, const std::vector<Scheduler>& said) {
+  if (said.empty()) return {};
+  TORC_ASSIGN(std::vector<Scheduler> all, read_schedulers(tx));
+  for (const Scheduler& now : said) {
+    auto at = std::ranges::find(all, now.name, &Scheduler::name);
+    if (at == all.end()) {
+      at = all.insert(at, now);
+    } else {
+      *at = restarted(taken_over(*at, now));
+    }
+    tx.put(scheduler_key(static_cast<std::uint32_t>(at - all.begin() + 1)), encode(*at));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> replace_terms(Transaction& tx, const WorkflowTerms& terms) {
@@ -157,8 +175,7 @@ Result<void> replace_terms(Transaction& tx, const WorkflowTerms& terms) {
   }
   if (terms.sort || terms.pending_failed) replace_rules(tx, state, terms);
   if (terms.budget) TORC_TRY(replace_budget(tx, state, *terms.budget));
-  for (std::size_t i = 0; i < terms.schedulers.size(); ++i)
-    tx.put(scheduler_key(static_cast<std::uint32_t>(i + 1)), encode(terms.schedulers[i]));
+  TORC_TRY(replace_schedulers(tx, terms.schedulers));
   return state.sound();
 }
 

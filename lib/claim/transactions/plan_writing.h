@@ -27,8 +27,10 @@ struct ActionRecipe {
 struct WorkflowTerms {
   std::optional<std::string> settings;  // as in Plan
   std::optional<std::uint32_t> max_failures;
-  std::optional<Usage> budget;             // 0: without bound
-  std::vector<Scheduler> schedulers = {};  // all of them, by their numbers; empty: as before
+  std::optional<Usage> budget;  // 0: without bound
+  // Those that are new or that it says something else of, as it has them. What has happened to one
+  // stays with it, also what has since this was found.
+  std::vector<Scheduler> schedulers = {};
   std::optional<SortMethod> sort = {};
   std::optional<bool> pending_failed = {};
   std::vector<ActionRecipe> actions = {};  // that are there, and run something else from now on

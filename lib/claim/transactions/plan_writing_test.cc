@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "lib/claim/testing/test_allocations.h"
 #include "lib/claim/testing/test_workflow.h"
 
 namespace torc::claim {
@@ -102,6 +103,40 @@ TEST(Plan, what_was_planned_is_read_back) {
 TEST(Plan, a_store_without_a_workflow_says_so) {
   store::MemoryState tx;
   EXPECT_EQ(read_workflow(tx).error().kind, ErrorKind::not_found);
+}
+
+// What was said and found out since a person looked is not what the file says.
+TEST(Terms, of_schedulers_leave_what_has_happened_to_them) {
+  Plan plan = plan_of({{1, 0}});
+  plan.schedulers = {managed("gone"), managed("one"), managed("told_off")};
+  plan.schedulers[1].node.cpus = 0;
+  TestWorkflow wf(plan);
+  Scheduler found = plan.schedulers[1];
+  found.node.cpus = 64;
+  found.not_from_here = true;
+  wf.tx.put(scheduler_key(2), encode(found));
+  ASSERT_TRUE(tell_off(wf.tx, 3).ok());
+  Scheduler one = plan.schedulers[1];
+  Scheduler told_off = plan.schedulers[2];
+  one.nodes = told_off.nodes = 9;
+  WorkflowTerms terms;
+  terms.schedulers = {told_off, managed("new"), one};
+  ++wf.tx.number;
+  ASSERT_TRUE(replace_terms(wf.tx, terms).ok());
+  wf.check();
+  const auto all = read_schedulers(wf.tx);
+  ASSERT_TRUE(all.ok());
+  ASSERT_EQ(all->size(), 4U);
+  EXPECT_EQ((*all)[0], plan.schedulers[0]);
+  found.nodes = 9;
+  EXPECT_EQ((*all)[1], found);
+  EXPECT_EQ((*all)[2].nodes, 9U);
+  EXPECT_FALSE((*all)[2].is_managed) << "a person stopped it";
+  EXPECT_EQ((*all)[3], managed("new"));
+  ASSERT_TRUE(manage(wf.tx, 3, true).ok());
+  terms.schedulers = {managed("told_off")};
+  ASSERT_TRUE(replace_terms(wf.tx, terms).ok());
+  EXPECT_TRUE((*read_schedulers(wf.tx))[2].is_managed);
 }
 
 TEST(Plan, of_more_jobs_than_a_workflow_can_have_is_not_written) {

@@ -40,10 +40,12 @@ class Reshaping {
     follow_limits();
     write_definitions(tx_, what_.plan);
     TORC_TRY(replace_templates(tx_, what_.entries, part_of_));
+    TORC_TRY(replace_templates(tx_, what_.renamed, part_of_));
     TORC_TRY(rebind());
     TORC_TRY(wait_anew());
     TORC_TRY(remove());
     TORC_TRY(take_back());
+    note_edition();
     TORC_TRY(run_again());
     TORC_TRY(retired_.keep());
     TORC_ASSIGN(done_.taken_back, retired_.take_back(what_.taken_back, origin_.at));
@@ -231,13 +233,18 @@ class Reshaping {
     return job;
   }
 
+  // What a person has said of it, or how it failed, is there again when it comes back.
+  static bool is_kept(const Job& job) {
+    if (job.state == JobState::canceled)
+      return job.outcome.cause == EndCause::canceled && job.revoked != Revoked::ending_then_again;
+    return job.state == JobState::held || (is_over(job.state) && job.state != JobState::completed);
+  }
+
   Result<void> remove() {
     Ledger ledger(tx_, origin_.at);
     each_job(ledger.state(), what_.removed, [&](std::uint64_t id, const Job& job) {
-      const bool is_kept = (job.state == JobState::held && job.attempt == job.forgiven) ||
-                           (job.state == JobState::canceled && job.revoked == Revoked::no &&
-                            job.outcome.cause == EndCause::canceled);
-      tx_.put(removed_key(JobId{id}), is_kept ? std::string_view(encode(job)) : std::string_view());
+      tx_.put(removed_key(JobId{id}),
+              is_kept(job) ? std::string_view(encode(job)) : std::string_view());
       const Job after = claim::remove(job, origin_.at);
       if (after == job) return;
       ledger.change(id, job, after);
@@ -246,20 +253,44 @@ class Reshaping {
     return ledger.close();
   }
 
+  static Job come_back(const Job& job, const std::optional<Job>& before) {
+    if (!before) return retry(job);
+    // What it waits for may have begun anew meanwhile: what it has tried counts no more.
+    if (before->state == JobState::held) return hold(retry(*before));
+    if (before->state != JobState::canceled) return *before;
+    Job canceled = job;  // its worker may have ended it meanwhile
+    canceled.outcome.cause = EndCause::canceled;
+    return canceled;
+  }
+
   Result<void> take_back() {
     Ledger ledger(tx_, origin_.at);
+    std::vector<std::uint64_t> ended;
     each_job(ledger.state(), what_.returned, [&](std::uint64_t id, const Job& job) {
       const auto kept = tx_.get(removed_key(JobId{id}));
       const auto before = kept && !kept->empty() ? decode_job(*kept) : std::nullopt;
       tx_.erase(removed_key(JobId{id}));
-      if (job.state != JobState::canceled || job.outcome.cause != EndCause::removed) return;
-      // Held, or canceled by a person.
-      const bool as_it_was = before && before->attempt == job.attempt && job.revoked == Revoked::no;
-      const Job after = as_it_was ? *before : retry(job);
+      if (!claim::is_removed(job)) return;
+      const Job after = come_back(job, before);
+      if (is_over(after.state) && after.state != JobState::canceled) ended.push_back(id);
       ledger.change(id, job, after);
       done_.returned.note(JobId{id}, job, after);
     });
-    return ledger.close();
+    TORC_TRY(ledger.close());
+    // When all are back: what one was made of may have come back with it.
+    State state(tx_);
+    for (const std::uint64_t id : ended) {
+      const auto job = state.job(id);
+      if (job && !is_built_on_the_same(state, id, job->claim))
+        what_.stale.push_back({JobId{id}, 1});
+    }
+    return state.sound();
+  }
+
+  // Whoever compared the workflow with its file did so with jobs that are out now, or back.
+  void note_edition() {
+    if (what_.removed.empty() && what_.returned.empty()) return;
+    tx_.put(Key(Table::edition), Value().varint(tx_.sequence()));
   }
 
   Result<void> run_again() {

@@ -28,10 +28,16 @@ struct Reshape {
   // another entry: what their template is from now on, with classes and handlers of `plan`. In id
   // order, disjoint.
   std::vector<Template> entries;
-  std::vector<JobRange> unbound;   // jobs that wait for nothing from now on; sorted
-  std::vector<JobRange> removed;   // that the file has no more; sorted
-  std::vector<JobRange> returned;  // that were removed, and are in the file again; sorted
-  std::vector<JobRange> stale;     // whose results count for nothing any more; sorted
+  // Jobs that are out of the workflow and whose name another job has from now on: what their
+  // template is then, with classes and handlers of the store. In id order, disjoint.
+  std::vector<Template> renamed;
+  std::vector<JobRange> unbound;  // jobs that wait for nothing from now on; sorted
+  std::vector<JobRange> removed;  // that the file has no more; sorted
+  // That were removed, and are in the file again; sorted. They come back as they went: completed,
+  // failed, held or canceled by a person; what failed runs again where what it was made of has done
+  // so since, or it is `stale`. Others wait.
+  std::vector<JobRange> returned;
+  std::vector<JobRange> stale;  // whose results count for nothing any more; sorted
   // Jobs whose earlier results may count again, if they were made by what is said now (retired.h);
   // sorted.
   std::vector<JobRange> taken_back;
@@ -53,7 +59,7 @@ struct Reshaped {
   // Said again when they have ended, the change is made for them, too.
   std::vector<JobRange> kept;
   Change removed;   // those that will not run; completed ones stay what they are
-  Change returned;  // those that wait again
+  Change returned;  // those that are back, but for completed ones
   Change again;     // what runs again: `stale`, what follows from it, and what had completed and
                     // waits for a job now that has not
   std::uint64_t taken_back = 0;  // jobs whose results count again

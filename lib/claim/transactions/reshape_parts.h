@@ -21,7 +21,8 @@ void sort_ranges(std::vector<JobRange>& ranges);
 // Sorted, those that overlap or follow each other joined.
 [[nodiscard]] std::vector<JobRange> joined_ranges(std::vector<JobRange> ranges);
 
-// Where it is noted that the file has a job no more; the value is empty.
+// Where it is noted that the file has a job no more; the value is the job as it was where that is
+// more than that it waited or had completed, else empty.
 [[nodiscard]] Key removed_key(JobId id);
 
 // Makes these the templates of their jobs, in place of those there are, of which is left what is

@@ -55,6 +55,15 @@ class ReshapeTest : public ::testing::Test {
   void run_ready(std::uint64_t jobs = 9) {
     for (const Grant& g : wf.claim(worker, jobs)) EXPECT_TRUE(wf.finish(worker, g.token).ok());
   }
+  void out_and_in(const std::vector<JobRange>& jobs) {
+    Reshape what = nothing();
+    what.removed = jobs;
+    (void)apply(what);
+    for (const JobRange& r : jobs) EXPECT_TRUE(is_removed(wf.tx, r.first));
+    what = nothing();
+    what.returned = jobs;
+    (void)apply(what);
+  }
   std::vector<JobState> states() {
     std::vector<JobState> out;
     for (std::uint64_t id = 1; id <= 6; ++id) out.push_back(wf.state(id));
@@ -305,6 +314,94 @@ TEST_F(ReshapeTest, what_was_held_or_canceled_comes_back_so) {
   EXPECT_EQ(wf.state(2), JobState::canceled);
   EXPECT_FALSE(is_removed(wf.job(2)));
   EXPECT_EQ(wf.state(3), R);
+}
+
+// One that has lost its worker, and was not forgiven that.
+TEST_F(ReshapeTest, what_was_held_after_an_attempt_comes_back_held) {
+  const auto grants = wf.claim(worker, 1);
+  ASSERT_TRUE(wf.finish(worker, grants[0].token, JobState::ready).ok());
+  ++wf.tx.number;
+  ASSERT_TRUE(hold_jobs(wf.tx, std::vector{range(1, 1)}).ok());
+  ASSERT_NE(wf.job(1).attempt, wf.job(1).forgiven);
+  out_and_in({range(1, 1)});
+  EXPECT_EQ(wf.state(1), JobState::held);
+  EXPECT_EQ(wf.job(1).forgiven, wf.job(1).attempt) << "what it has tried is forgotten";
+}
+
+TEST_F(ReshapeTest, a_canceled_job_that_is_being_ended_comes_back_canceled) {
+  const auto grants = wf.claim(worker, 1);
+  ++wf.tx.number;
+  ASSERT_TRUE(cancel_jobs(wf.tx, std::vector{range(1, 1)}, kNoon).ok());
+  const Job before = wf.job(1);
+  out_and_in({range(1, 1)});
+  EXPECT_EQ(wf.job(1), before);
+  EXPECT_TRUE(wf.finish(worker, grants[0].token, JobState::failed).ok());
+  EXPECT_EQ(wf.job(1).outcome.cause, EndCause::canceled);
+}
+
+TEST_F(ReshapeTest, what_failed_comes_back_so) {
+  const auto grants = wf.claim(worker, 2);
+  ASSERT_TRUE(wf.finish(worker, grants[0].token, JobState::failed).ok());
+  ASSERT_TRUE(wf.finish(worker, grants[1].token, JobState::terminated).ok());
+  const Job failed = wf.job(1);
+  const Job terminated = wf.job(2);
+  out_and_in({range(1, 2)});
+  EXPECT_EQ(wf.job(1), failed);
+  EXPECT_EQ(wf.job(2), terminated);
+}
+
+// The one in front waits for the other to fail.
+TEST_F(ReshapeTest, what_failed_behind_a_failure_comes_back_with_it) {
+  Plan plan = plan_of({{1, 0}, {1, 0}});
+  plan.dependencies.push_back({{}, {range(1, 1)}, {{range(2, 1), Condition::afternotok}}});
+  wf = TestWorkflow(plan);
+  worker = wf.join();
+  for (int stage = 0; stage < 2; ++stage) {
+    const auto grants = wf.claim(worker, 1);
+    ASSERT_EQ(grants.size(), 1U);
+    ASSERT_TRUE(wf.finish(worker, grants[0].token, JobState::failed).ok());
+  }
+  out_and_in({range(1, 2)});
+  EXPECT_EQ(wf.state(1), JobState::failed);
+  EXPECT_EQ(wf.state(2), JobState::failed);
+}
+
+TEST_F(ReshapeTest, what_failed_runs_again_where_what_it_was_made_of_did_so_meanwhile) {
+  run_ready();
+  const auto grants = wf.claim(worker, 1);
+  ASSERT_EQ(ids(grants), std::vector<std::uint64_t>{5});
+  ASSERT_TRUE(wf.finish(worker, grants[0].token, JobState::failed).ok());
+  for (const bool has_run : {false, true}) {
+    Reshape what = nothing();
+    what.removed = {range(5, 2)};
+    (void)apply(what);
+    ++wf.tx.number;
+    ASSERT_TRUE(reset_jobs(wf.tx, std::vector{range(1, 1)}, Force::no, kNoon).ok());
+    if (has_run) run_ready();
+    what = nothing();
+    what.returned = {range(5, 2)};
+    const Reshaped done = apply(what);
+    EXPECT_EQ(wf.state(5), has_run ? R : B);
+    EXPECT_EQ(done.again.changed[static_cast<std::size_t>(JobState::failed)], 1U) << "it is told";
+    if (has_run) return;
+    run_ready();
+    const auto again = wf.claim(worker, 1);
+    ASSERT_EQ(ids(again), std::vector<std::uint64_t>{5});
+    ASSERT_TRUE(wf.finish(worker, again[0].token, JobState::failed).ok());
+  }
+}
+
+TEST_F(ReshapeTest, that_jobs_go_and_come_is_a_change_of_the_workflow) {
+  const std::uint64_t before = read_edition(wf.tx);
+  Reshape what = nothing();
+  what.removed = {range(1, 1)};
+  (void)apply(what);
+  const std::uint64_t out = read_edition(wf.tx);
+  EXPECT_NE(out, before);
+  what = nothing();
+  what.returned = {range(1, 1)};
+  (void)apply(what);
+  EXPECT_NE(read_edition(wf.tx), out);
 }
 
 // A condition that could no longer come true, and can again.

@@ -39,7 +39,12 @@ std::uint64_t upstream_hash(State& state, std::uint64_t id) {
   return fnv1a(out.bytes());
 }
 
-// What the job waits for has come true by ends that are older than its own claim.
+Key key_of(std::uint64_t id) {
+  return {Table::retired, id};
+}
+
+}  // namespace
+
 bool is_built_on_the_same(State& state, std::uint64_t id, std::uint64_t claim) {
   const Span* span = state.span_of(id);
   if (span == nullptr) return false;
@@ -61,12 +66,6 @@ bool is_built_on_the_same(State& state, std::uint64_t id, std::uint64_t claim) {
          std::ranges::all_of(barrier->conditional,
                              [&](const Dependency& d) { return is_older(d.jobs); });
 }
-
-Key key_of(std::uint64_t id) {
-  return {Table::retired, id};
-}
-
-}  // namespace
 
 Result<void> RetiredResults::note(const std::vector<JobRange>& jobs) {
   if (!definition_of_) return {};

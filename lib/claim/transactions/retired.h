@@ -19,6 +19,9 @@ namespace torc::claim {
 // Hash of what a job runs by, as its template says now; 0: its result cannot be taken back.
 using DefinitionOf = std::function<std::uint64_t(JobId)>;
 
+// What the job waits for has come true by ends that are older than its own claim.
+[[nodiscard]] bool is_built_on_the_same(State& state, std::uint64_t id, std::uint64_t claim);
+
 class RetiredResults {
  public:
   RetiredResults(Transaction& tx, const DefinitionOf& definition_of)

@@ -114,6 +114,32 @@ void report_shared_paths(const Workflow& workflow, const Families& files, const 
   }
 }
 
+// Two jobs that say that they had the same name: the results are of one of them at most.
+void report_shared_former_names(const Workflow& workflow, const Families& jobs, Report& report) {
+  Families before;
+  std::vector<std::size_t> entries;  // of these
+  for (std::size_t e = 0; e < workflow.jobs.size(); ++e) {
+    Family family = jobs[e];
+    family.text = workflow.jobs[e].was;
+    auto pattern = Pattern::compile(family.text, family.parameters);
+    if (family.text.empty() || family.count == 0 || !pattern) continue;
+    family.name = *std::move(pattern);
+    before.add(std::move(family));
+    entries.push_back(e);
+  }
+  for (const Families::Clash& clash : before.index()) {
+    const auto name = [&](std::uint64_t number) {
+      const std::size_t f = before.family_of(number);
+      return torc::quoted(jobs[entries[f]].name_of(number - before[f].first));
+    };
+    report.error(
+        workflow.jobs[entries[before.family_of(clash.second)]].place_of("was"),
+        fmt::format("both {} and {} say that they were {}", name(clash.first), name(clash.second),
+                    torc::quoted(before.name(clash.first))),
+        "only one job can keep what is there of another: leave `was` out of the other one");
+  }
+}
+
 class Expander {
  public:
   // `around`: null, or of an addition.
@@ -137,6 +163,7 @@ class Expander {
       report_clashes(workflow_.files, "file", files_, report_);
       report_clashes(workflow_.user_data, "user data", data_, report_);
       report_clashes(workflow_.jobs, "job", jobs_, report_);
+      report_shared_former_names(workflow_, jobs_, report_);
       if (around_ != nullptr) look_around();
       const std::vector<std::vector<Range>> action_jobs =
           jobs_of_actions(workflow_, job_names_, report_);

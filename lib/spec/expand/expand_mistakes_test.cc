@@ -51,6 +51,22 @@ TEST(ExpandMistakes, jobs_of_two_entries_with_one_name_show_both_lines) {
                      "'work_3' on line 9 | rename one of them"});
 }
 
+TEST(ExpandMistakes, two_jobs_that_were_the_same_one_are_named) {
+  Workflow w;
+  w.jobs = {job("a"), job("b"), sweep("c_{i}", 1, 3), sweep("d_{i}", 3, 4), sweep("e_{i}", 1, 2)};
+  w.jobs[0].was = "old";
+  w.jobs[2].was = "x_{i}";
+  w.jobs[3].was = "x_{i}";
+  w.jobs[4].was = "y";
+  const std::string remedy =
+      " | only one job can keep what is there of another: leave `was` out of the other one";
+  EXPECT_EQ(mistakes(w), (Mistakes{"both 'c_3' and 'd_3' say that they were 'x_3'" + remedy,
+                                   "both 'e_1' and 'e_2' say that they were 'y'" + remedy}));
+  w.jobs[3].was = "x_{i}_d";
+  w.jobs[4].was = "y_{i}";
+  EXPECT_EQ(mistakes(w), Mistakes{});
+}
+
 TEST(ExpandMistakes, overlapping_sweeps_are_reported_once) {
   Workflow w;
   w.jobs = {sweep("work_{i}", 1, 1000), sweep("work_{i}", 500, 2000)};

@@ -62,6 +62,21 @@ TEST(RecipePart, of_a_part_is_one_of_the_whole) {
   EXPECT_TRUE(part_in(whole)->is_whole);
 }
 
+TEST(RecipePart, has_other_names_where_it_is_renamed) {
+  const std::string whole = sweep_recipe();
+  const auto part = Recipe::decode(*renamed_recipe(*part_of_recipe(whole, 3, 4), "#17"));
+  ASSERT_TRUE(part.ok()) << part.error().text();
+  EXPECT_EQ(part->count(), 4U);
+  EXPECT_EQ(part->name(0), "j_4#17");
+  EXPECT_EQ(part->entry_name(), "j_{i}#17");
+  EXPECT_EQ(part->find("j_7#17"), 3U);
+  RenderedJob there = Recipe::decode(whole)->render(4);
+  const RenderedJob here = part->render(1);
+  EXPECT_EQ(here.command, there.command);
+  EXPECT_EQ(here.input_files, there.input_files);
+  EXPECT_FALSE(renamed_recipe("?", "#1").ok());
+}
+
 TEST(RecipePart, of_jobs_that_it_is_not_for_is_none) {
   const std::string whole = sweep_recipe();
   EXPECT_FALSE(part_of_recipe(whole, 0, 0).ok());

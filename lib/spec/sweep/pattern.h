@@ -81,6 +81,9 @@ class Pattern {
   enum class FilePieces : std::uint8_t { refused, allowed };
   static Pattern decode(Decoder& in, std::size_t parameters, FilePieces files);
 
+  // With this at its end.
+  void end_with(std::string_view text) { add_literal(text); }
+
  private:
   void add(std::string_view text, std::span<const Parameter> parameters);
   void add_literal(std::string_view text);

@@ -210,6 +210,8 @@ struct Recipe::Data {
   std::uint64_t first = 0;
   std::uint64_t jobs = 0;
   std::size_t whole_size = 0;  // bytes of the recipe that this is a part of
+  std::size_t name_at = 0;     // where the name stands in these
+  std::size_t name_end = 0;
 
   bool decode_from(std::string_view bytes);
   bool decode_later(Decoder& in, std::string_view bytes);
@@ -231,7 +233,9 @@ bool Recipe::Data::decode_from(std::string_view bytes) {
   jobs = combinations.count;
   whole_size = bytes.size();
   const std::size_t parameters = combinations.of.parameters.size();
+  name_at = bytes.size() - in.rest().size();
   name = decode_text(in, parameters);
+  name_end = bytes.size() - in.rest().size();
   invocation_script = Pattern::decode(in, parameters, Pattern::FilePieces::allowed);
   command = Pattern::decode(in, parameters, Pattern::FilePieces::allowed);
   for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) {
@@ -335,6 +339,16 @@ Result<std::string> part_of_recipe(std::string_view bytes, std::uint64_t from,
   text.varint(data.first + from).varint(count);
   out.u8(kPart).text(text.bytes());
   return part.append(out.bytes());
+}
+
+Result<std::string> renamed_recipe(std::string_view bytes, std::string_view ending) {
+  Recipe::Data data;
+  if (!data.decode_from(bytes)) return damaged();
+  Encoder name;
+  data.name.end_with(ending);
+  data.name.encode(name);
+  std::string renamed(bytes.substr(0, data.name_at));
+  return renamed.append(name.bytes()).append(bytes.substr(data.name_end));
 }
 
 Result<RecipePart> part_in(std::string_view bytes) {

@@ -71,6 +71,7 @@ class Recipe {
   friend Result<RecipePart> part_in(std::string_view bytes);
   friend Result<std::string> part_of_recipe(std::string_view bytes, std::uint64_t from,
                                             std::uint64_t count);
+  friend Result<std::string> renamed_recipe(std::string_view bytes, std::string_view ending);
   struct Data;
   explicit Recipe(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
   std::shared_ptr<const Data> data_;
@@ -81,6 +82,10 @@ class Recipe {
 // that encode_recipe() did not write; invalid, of jobs that it is not for.
 [[nodiscard]] Result<std::string> part_of_recipe(std::string_view bytes, std::uint64_t from,
                                                  std::uint64_t count);
+
+// The recipe for the same jobs under other names: with `ending` behind those that they have. Error
+// corrupt: bytes that encode_recipe() did not write.
+[[nodiscard]] Result<std::string> renamed_recipe(std::string_view bytes, std::string_view ending);
 
 // What a recipe is of another one: the first `whole` bytes are those of that.
 struct RecipePart {

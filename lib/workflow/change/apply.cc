@@ -154,9 +154,8 @@ class Application {
       for (auto at = state.next_record(raw(range.first)); at && *at < end;
            at = state.next_record(*at + 1)) {
         const auto job = state.open_record(*at);
-        if (job && claim::is_over(job->state) && job->state != claim::JobState::canceled &&
-            !sparing_.has(JobId{*at}, job->state))
-          claim::add_to(reshape.stale, *at);
+        const auto ended = job ? end_of_job(reader, JobId{*at}, *job) : std::nullopt;
+        if (ended && !sparing_.has(JobId{*at}, *ended)) claim::add_to(reshape.stale, *at);
       }
     }
   }

@@ -9,12 +9,15 @@
 #include <utility>
 #include <vector>
 
+#include "lib/claim/queries/allocations.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/testing/test_workflow.h"
+#include "lib/claim/transactions/allocations.h"
 #include "lib/claim/transactions/exchange.h"
 #include "lib/spec/load/load.h"
 #include "lib/store/disk/disk.h"
 #include "lib/store/testing/test_world.h"
+#include "lib/workflow/change/removal.h"
 #include "lib/workflow/plan/make_store.h"
 
 namespace torc::workflow {
@@ -89,11 +92,11 @@ class ApplyMeanwhile : public ::testing::TestWithParam<store::Engine> {
   }
   // `meanwhile` is done when the difference has been found, and before it is made so, once.
   Result<Applied> apply_with(const std::function<void()>& meanwhile, ApplyTerms terms = {},
-                             const std::string& head = "") {
+                             const std::string& head = "", const std::string& more = "") {
     bool is_first = true;
     return apply(context, *store,
-                 loaded_of("name: wf\n" + head + "jobs:\n  - {name: a, command: new}\n"), terms,
-                 [&](const store::Store::Body& body) -> Result<void> {
+                 loaded_of("name: wf\n" + head + "jobs:\n  - {name: a, command: new}\n" + more),
+                 terms, [&](const store::Store::Body& body) -> Result<void> {
                    if (std::exchange(is_first, false)) meanwhile();
                    const auto done = commit_or_try(*store, false, body);
                    if (!done) return done.error();
@@ -171,6 +174,70 @@ TEST_P(ApplyMeanwhile, an_environment_is_not_changed_under_a_worker_that_has_com
   commit([&](store::Transaction& tx) { return claim::release_worker(tx, worker, claim::kNoon); });
   const auto applied = apply_with([] {}, {}, env);
   EXPECT_TRUE(applied.ok()) << applied.error().text();
+}
+
+// A new job would wait for ever for one that was there when it was looked for.
+TEST_P(ApplyMeanwhile, a_job_that_was_removed_since_comes_back_for_what_waits_for_it) {
+  const auto applied = apply_with(
+      [&] {
+        commit([](store::Transaction& tx) -> Result<void> {
+          const std::vector<claim::JobRange> a = {{JobId{1}, 1}};
+          TORC_TRY(take_out(tx, a, Dependents::refuse, {}));
+          return {};
+        });
+        EXPECT_EQ(state(), JobState::canceled);
+      },
+      {}, "", "  - {name: b, command: b, depends_on: [a]}\n");
+  ASSERT_TRUE(applied.ok()) << applied.error().text();
+  EXPECT_EQ(applied->done.added.count, 1U);
+  EXPECT_EQ(state(), JobState::ready);
+}
+
+TEST_P(ApplyMeanwhile, a_job_that_came_back_since_is_removed) {
+  const auto applied = apply_with([] {}, {}, "", "  - {name: b, command: b}\n");
+  ASSERT_TRUE(applied.ok());
+  const std::vector<claim::JobRange> b = {{JobId{2}, 1}};
+  commit([&](store::Transaction& tx) -> Result<void> {
+    TORC_TRY(take_out(tx, b, Dependents::refuse, {}));
+    return {};
+  });
+  const auto again = apply_with(
+      [&] {
+        commit([&](store::Transaction& tx) -> Result<void> {
+          TORC_TRY(put_back(tx, b, {}));
+          return {};
+        });
+      },
+      {}, "max_failures: 7\n");
+  ASSERT_TRUE(again.ok()) << again.error().text();
+  EXPECT_TRUE(store
+                  ->view(store::Freshness::latest,
+                         [&](const claim::Reader& reader) -> Result<void> {
+                           EXPECT_TRUE(claim::is_removed(reader, JobId{2}));
+                           return {};
+                         })
+                  .ok());
+}
+
+TEST_P(ApplyMeanwhile, a_scheduler_that_was_told_off_since_asks_for_nothing) {
+  const auto head = [](const std::string& walltime) {
+    return "slurm_schedulers: [{name: s, nodes: 1, walltime: \"" + walltime +
+           "\", allocate: {max: 2}}]\n";
+  };
+  ASSERT_TRUE(apply_with([] {}, {}, head("00:10:00")).ok());
+  const auto applied =
+      apply_with([&] { commit([](store::Transaction& tx) { return claim::tell_off(tx, 1); }); }, {},
+                 head("00:20:00"));
+  ASSERT_TRUE(applied.ok()) << applied.error().text();
+  EXPECT_TRUE(store
+                  ->view(store::Freshness::latest,
+                         [&](const claim::Reader& reader) -> Result<void> {
+                           TORC_ASSIGN(const auto all, claim::read_schedulers(reader));
+                           EXPECT_EQ(all.front().walltime, std::chrono::minutes(20));
+                           EXPECT_FALSE(all.front().is_managed);
+                           return {};
+                         })
+                  .ok());
 }
 
 // What is to be done by the same change is, or nothing is.

@@ -47,10 +47,10 @@ Held held_in(claim::State& state, const JobRange& jobs, const Sparing* sparing) 
     if (!job) break;
     if (claim::is_occupied(*job)) {
       ++held.live;
-    } else if (claim::is_over(job->state) && job->state != claim::JobState::canceled) {
-      const bool spared = sparing != nullptr && sparing->has(JobId{*at}, job->state);
+    } else if (const auto end = end_of_job(state.reader(), JobId{*at}, *job)) {
+      const bool spared = sparing != nullptr && sparing->has(JobId{*at}, *end);
       ++(spared ? held.spared : held.over);
-      if (job->state != claim::JobState::completed) ++held.failed;
+      if (*end != claim::JobState::completed) ++held.failed;
     }
   }
   return held;
@@ -82,6 +82,7 @@ class DifferenceSearch {
     TORC_TRY(look_at_entries());
     TORC_TRY(look_at_dependencies());
     TORC_TRY(look_at_removed());
+    TORC_TRY(look_at_displaced());
     TORC_TRY(look_at_user_data());
     TORC_TRY(compare_whole(reader_, plan_, found_));
     TORC_ASSIGN(found_.retired, valid_again(reader_, plan_, matching_, found_.env));
@@ -116,7 +117,7 @@ class DifferenceSearch {
       const bool is_unknown =
           former_.contains(i) && std::ranges::all_of(matching_.entries[i], &Segment::is_new);
       for (const Segment& s : matching_.entries[i])
-        TORC_TRY(look_at_segment(plan_.templates[i], s, recipe, is_unknown));
+        TORC_TRY(look_at_segment(i, s, recipe, is_unknown));
     }
     return {};
   }
@@ -145,12 +146,16 @@ class DifferenceSearch {
     return part;
   }
 
-  Result<void> look_at_segment(const claim::Template& entry, const Segment& s,
-                               std::optional<spec::Recipe>& now, bool is_unknown) {
+  Result<void> look_at_segment(std::size_t i, const Segment& s, std::optional<spec::Recipe>& now,
+                               bool is_unknown) {
+    const claim::Template& entry = plan_.templates[i];
     if (s.is_new) {
       TORC_ASSIGN(claim::Template t, template_of(entry, s));
       TORC_TRY(note(Edit::Kind::added, t, {t.first, t.count},
-                    is_unknown ? "no job here has the name that its `was:` says" : ""));
+                    !is_unknown ? ""
+                    : matching_.taken_names.contains(i)
+                        ? "the job that its `was:` names is another one of the file"
+                        : "no job here has the name that its `was:` says"));
       added_.push_back(std::move(t));
       return {};
     }
@@ -346,8 +351,8 @@ class DifferenceSearch {
       const auto job = state_.open_record(*at);
       if (!job) return;
       if (claim::is_live(job->state)) found_.running.push_back({JobId{*at}, 1});
-      if (!claim::is_over(job->state) || job->state == claim::JobState::canceled) continue;
-      if (sparing_.has(JobId{*at}, job->state)) continue;
+      const auto end = end_of_job(reader_, JobId{*at}, *job);
+      if (!end || sparing_.has(JobId{*at}, *end)) continue;
       found_.reshape.stale.push_back({JobId{*at}, 1});
     }
   }
@@ -380,6 +385,34 @@ class DifferenceSearch {
     return each_part(ranges, [&](const claim::Template& t, const JobRange& part) {
       return note(kind, t, part, "");
     });
+  }
+
+  // No two jobs of a store have one name. One with a number behind it nobody else has.
+  Result<void> look_at_displaced() {
+    return each_part(matching_.displaced, [&](const claim::Template& t, const JobRange& part) {
+      return rename(t, part);
+    });
+  }
+
+  Result<void> rename(const claim::Template& t, const JobRange& jobs) {
+    TORC_ASSIGN(claim::Template part,
+                part_of_template(t, raw(jobs.first) - raw(t.first), jobs.count));
+    TORC_ASSIGN(const spec::Recipe before, recipe_of(part));
+    TORC_ASSIGN(part.recipe,
+                spec::renamed_recipe(part.recipe, fmt::format("#{}", raw(jobs.first))));
+    TORC_ASSIGN(const spec::Recipe now, recipe_of(part));
+    if (jobs.count == 1) part.name_hash = claim::name_hash(now.name(0));
+    Edit edit;
+    edit.kind = Edit::Kind::terms;
+    edit.entry = now.entry_name();
+    edit.first = now.name(0);
+    edit.last = now.name(jobs.count - 1);
+    edit.jobs = jobs.count;
+    edit.what = fmt::format("removed before; its name was '{}', which is another job's now",
+                            before.entry_name());
+    found_.edits.push_back(std::move(edit));
+    found_.reshape.renamed.push_back(std::move(part));
+    return {};
   }
 
   // --- the workflow as a whole ---
@@ -494,6 +527,17 @@ claim::DefinitionOf definitions_in(const claim::Reader& reader, const spec::Envi
     if (page == nullptr) return 0;
     return definition_hash(page->recipe.render(raw(id) - raw(page->job_template.first)), env);
   };
+}
+
+std::optional<claim::JobState> end_of_job(const claim::Reader& reader, JobId id,
+                                          const claim::Job& job) {
+  using Ended = std::optional<claim::JobState>;
+  if (claim::is_removed(job)) {
+    const auto failed = claim::kept_failure(reader, id);
+    return failed ? Ended(failed->state) : Ended();
+  }
+  const bool has_ended = claim::is_over(job.state) && job.state != claim::JobState::canceled;
+  return has_ended ? Ended(job.state) : Ended();
 }
 
 Result<void> check_unchanged(const claim::Reader& reader, const Difference& found) {

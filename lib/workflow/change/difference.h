@@ -48,7 +48,7 @@ struct Difference {
   std::optional<std::string> settings;  // of the workflow, where they change
   std::optional<std::uint32_t> max_failures;
   std::optional<claim::Usage> budget;
-  std::vector<claim::Scheduler> schedulers;  // all of them, where some change
+  std::vector<claim::Scheduler> schedulers;  // those that change, as the file has them
   std::optional<SortMethod> sort;
   std::optional<bool> pending_failed;
   std::vector<claim::ActionRecipe> actions;  // that run other commands from now on
@@ -81,6 +81,11 @@ Result<claim::Template> part_of_template(const claim::Template& of, std::uint64_
 // in this environment of all jobs.
 [[nodiscard]] claim::DefinitionOf definitions_in(const claim::Reader& reader,
                                                  const spec::Environment& env);
+
+// How a job has ended: by itself, which a canceled one has not. One that is out of the workflow and
+// had failed comes back so.
+[[nodiscard]] std::optional<claim::JobState> end_of_job(const claim::Reader& reader, JobId id,
+                                                        const claim::Job& job);
 
 // Jobs of a state that is changed already are not changed once more by another apply, whose
 // difference was found before. Error busy: find it anew.

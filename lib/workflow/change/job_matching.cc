@@ -62,6 +62,7 @@ class JobMatcher {
 
   Result<JobMatching> run() {
     found_.entries.resize(plan_.templates.size());
+    TORC_TRY(find_out());
     TORC_TRY(by_recipe());
     TORC_TRY(by_part());
     TORC_TRY(by_name());
@@ -70,6 +71,24 @@ class JobMatcher {
   }
 
  private:
+  // Those that are out of the workflow already.
+  Result<void> find_out() {
+    claim::State state(reader_);
+    reader_.scan_prefix(claim::Key(claim::Table::removed), [&](const store::Entry& e) {
+      const auto id = claim::id_in(claim::Table::removed, e.key);
+      if (id) out_.push_back({JobId{*id}, 1});
+      if (!id) state.damaged(e.key);
+      return id.has_value();
+    });
+    out_ = joined(std::move(out_));
+    return state.sound();
+  }
+
+  // Whether the former names of an entry decide which of its jobs are these, not what they run.
+  [[nodiscard]] bool asks_for_names(std::size_t entry, const claim::Template& t) const {
+    return former_.contains(entry) && !common({{t.first, t.count}}, out_).empty();
+  }
+
   void take(std::size_t entry, const Segment& segment) {
     found_.entries[entry].push_back(segment);
     if (segment.there != 0) matched_.push_back({JobId{segment.there}, segment.count});
@@ -83,7 +102,7 @@ class JobMatcher {
     return claim::scan_templates(reader_, [&](const claim::Template& t) {
       const auto at = of_file.find(t.recipe);
       if (at != of_file.end() && found_.entries[at->second].empty() &&
-          plan_.templates[at->second].count == t.count) {
+          plan_.templates[at->second].count == t.count && !asks_for_names(at->second, t)) {
         take(at->second, {0, t.count, raw(t.first), false, true});
       } else {
         left_.push_back(t);
@@ -111,6 +130,9 @@ class JobMatcher {
         if (part.from == next) next += part.count;
       }
       if (next != plan_.templates[i].count || at->second.back().first.end() != next) continue;
+      if (std::ranges::any_of(at->second,
+                              [&](const auto& p) { return asks_for_names(i, left_[p.second]); }))
+        continue;
       for (const auto& [part, k] : at->second) {
         take(i, {part.from, part.count, raw(left_[k].first), false, true});
         taken[k] = true;
@@ -168,13 +190,28 @@ class JobMatcher {
     std::set<std::uint64_t> taken;
     for (const Renamed& r : all) {
       match(r.entry, [&](std::uint64_t k) -> std::uint64_t {
-        if (const std::uint64_t id = number_of(r.now.name(k)); id != 0) return id;
+        const std::uint64_t own = number_of(r.now.name(k));
+        if (own != 0 && !has(out_, own)) return own;
         const std::uint64_t id = number_of(r.before.name(k));
+        if (own != 0 && has(out_, id)) return own;
         // Nobody else has it.
-        return id != 0 && !has(there, id) && taken.insert(id).second ? id : 0;
+        if (id != 0 && !has(there, id) && taken.insert(id).second) {
+          if (own != 0) found_.displaced.push_back({JobId{own}, 1});
+          return id;
+        }
+        if (own == 0 && k == 0 && is_in_store(r.before.name(k))) found_.taken_names.insert(r.entry);
+        return own;
       });
     }
+    found_.displaced = joined(std::move(found_.displaced));
     return {};
+  }
+
+  // Also of an entry that is as it was, whose names nobody has asked for.
+  [[nodiscard]] bool is_in_store(const std::string& name) const {
+    RecipeBook book;
+    const auto found = find_job(book, reader_, name);
+    return found && *found;
   }
 
   template <class NumberOf>
@@ -215,20 +252,10 @@ class JobMatcher {
   Result<void> find_removed() {
     TORC_ASSIGN(const std::uint64_t jobs, claim::count_jobs(reader_));
     matched_ = joined(std::move(matched_));
-    std::vector<JobRange> before;
-    claim::State state(reader_);
-    reader_.scan_prefix(claim::Key(claim::Table::removed), [&](const store::Entry& e) {
-      const auto id = claim::id_in(claim::Table::removed, e.key);
-      if (id) before.push_back({JobId{*id}, 1});
-      if (!id) state.damaged(e.key);
-      return id.has_value();
-    });
-    TORC_TRY(state.sound());
-    before = joined(std::move(before));
     TORC_ASSIGN(std::vector<JobRange> ours, of_the_file(jobs));
-    found_.returned = common(matched_, before);
+    found_.returned = common(matched_, out_);
     const std::vector<JobRange> unmatched = common(ours, complement(matched_, jobs));
-    found_.removed = common(unmatched, complement(before, jobs));
+    found_.removed = common(unmatched, complement(out_, jobs));
     found_.added = common(complement(joined(std::move(ours)), jobs), complement(matched_, jobs));
     return {};
   }
@@ -257,6 +284,7 @@ class JobMatcher {
   std::vector<Sweep> sweeps_;
   std::size_t last_ = 0;
   std::vector<JobRange> matched_;
+  std::vector<JobRange> out_;  // sorted
   JobMatching found_;
 };
 

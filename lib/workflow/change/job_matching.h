@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,10 @@ struct JobMatching {
   std::vector<claim::JobRange> removed;
   std::vector<claim::JobRange> returned;
   std::vector<claim::JobRange> added;  // to the store alone, by a person or by a job
+  // Out of the workflow, and another job, which had another name before, has theirs now; sorted.
+  std::vector<claim::JobRange> displaced;
+  // Entries with a former name that a job of the store has, and another entry is that job.
+  std::set<std::size_t> taken_names;
 };
 
 // Names that jobs had in an earlier version of the file (`was`): of some entries, by their place in
@@ -35,9 +40,10 @@ struct JobMatching {
 using FormerNames = std::map<std::size_t, std::string>;
 
 // Jobs that were added by jobs, or by a person to the store alone, are none of the file's business
-// unless it has one of that name. A job whose name nobody has is the one that had its former name,
-// unless the file has another one of that name. Costs what the entries cost, and the names of the
-// jobs in those that are not as they were. Error corrupt: recipes or additions that cannot be read.
+// unless it has one of that name. A job whose name nobody has, or only one that is out of the
+// workflow, is the one that had its former name, unless the file has another one of that name.
+// Costs what the entries cost, and the names of the jobs in those that are not as they were. Error
+// corrupt: recipes or additions that cannot be read.
 Result<JobMatching> match_jobs(const claim::Reader& reader, const claim::Plan& plan,
                                const FormerNames& former);
 

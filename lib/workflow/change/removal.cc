@@ -73,15 +73,19 @@ Result<claim::Change> take_out(claim::Transaction& tx, claim::JobRanges named,
   return change;
 }
 
-Result<claim::Change> put_back(claim::Transaction& tx, claim::JobRanges named,
-                               claim::Origin origin) {
+Result<PutBack> put_back(claim::Transaction& tx, claim::JobRanges named, claim::Origin origin) {
   TORC_ASSIGN(const auto all, claim::with_upstreams(tx, {named.begin(), named.end()}));
   TORC_ASSIGN(const auto removed, claim::removed_jobs(tx, all));
-  claim::Change change = change_of(tx, removed);
+  PutBack back{change_of(tx, removed)};
   claim::Reshape what;
   what.returned = removed;
   TORC_TRY(claim::reshape(tx, std::move(what), part_of_template, std::move(origin)));
-  return change;
+  claim::State state(tx);
+  claim::each_job(state, removed, [&](std::uint64_t, const claim::Job& job) {
+    if (claim::has(job.state, claim::trait::kTroubled)) ++back.failed;
+  });
+  TORC_TRY(state.sound());
+  return back;
 }
 
 }  // namespace torc::workflow

@@ -20,8 +20,11 @@ enum class Dependents : std::uint8_t {
 Result<claim::Change> take_out(claim::Transaction& tx, claim::JobRanges named,
                                Dependents dependents, claim::Origin origin);
 
+struct PutBack {
+  claim::Change change;
+  std::uint64_t failed = 0;  // of these: they had failed, and have again
+};
 // And what they wait for, which would else never be there.
-Result<claim::Change> put_back(claim::Transaction& tx, claim::JobRanges named,
-                               claim::Origin origin);
+Result<PutBack> put_back(claim::Transaction& tx, claim::JobRanges named, claim::Origin origin);
 
 }  // namespace torc::workflow

@@ -16,40 +16,20 @@
 namespace torc::workflow {
 namespace {
 
-claim::Scheduler taken_over(const claim::Scheduler& before, const claim::Scheduler& now) {
-  claim::Scheduler s = now;
-  if (s.node.cpus == 0) s.node = before.node;  // as its workers found it
-  s.is_managed = before.is_managed || now.is_managed;
-  s.stopped = before.stopped;
-  s.failures = before.failures;
-  s.not_before = before.not_before;
-  s.said = before.said;
-  s.not_from_here = before.not_from_here;
-  return s;
-}
-
 // By their names; what happened to one stays with it.
 Result<void> compare_schedulers(const claim::Reader& reader, const claim::Plan& plan,
                                 Difference& found) {
-  TORC_ASSIGN(std::vector<claim::Scheduler> all, claim::read_schedulers(reader));
-  bool differs = false;
-  for (claim::Scheduler& s : all) {
-    const auto now = std::ranges::find(plan.schedulers, s.name, &claim::Scheduler::name);
-    if (now == plan.schedulers.end()) continue;  // allocations may be of it
-    const claim::Scheduler taken = taken_over(s, *now);
-    if (taken == s) continue;
-    note_setting(found, fmt::format("slurm_schedulers '{}'", s.name),
-                 "its next allocations are asked for by what the file says now");
-    s = claim::restarted(taken);
-    differs = true;
-  }
+  TORC_ASSIGN(const std::vector<claim::Scheduler> all, claim::read_schedulers(reader));
+  // One that the file has no more stays: allocations may be of it.
   for (const claim::Scheduler& now : plan.schedulers) {
-    if (std::ranges::find(all, now.name, &claim::Scheduler::name) != all.end()) continue;
-    note_setting(found, fmt::format("slurm_schedulers '{}'", now.name), "is new");
-    all.push_back(now);
-    differs = true;
+    const auto before = std::ranges::find(all, now.name, &claim::Scheduler::name);
+    const bool is_new = before == all.end();
+    if (!is_new && claim::taken_over(*before, now) == *before) continue;
+    note_setting(
+        found, fmt::format("slurm_schedulers '{}'", now.name),
+        is_new ? "is new" : "its next allocations are asked for by what the file says now");
+    found.schedulers.push_back(now);
   }
-  if (differs) found.schedulers = std::move(all);
   return {};
 }
 
