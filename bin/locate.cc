@@ -61,6 +61,16 @@ Result<std::optional<Path>> store_of_file(const App& app, const std::string& nam
   asking.reset();
   TORC_TRY(check_has_store(app, named, store));
   TORC_TRY(check_found_store(app, store));
+  if (WaitingDisk* disk = waiting_disk(app)) asking.emplace(*disk, store);
+  // Who cannot open it tells why, and does not come to look at another one.
+  const auto opened = store::Store::open(app.world, store, store::Tuning{});
+  if (!opened) return std::optional(std::move(store));
+  if (auto refused = refuse_other_file(app, **opened, named); !refused) {
+    if (refused.error().kind != ErrorKind::exists) return std::optional(std::move(store));
+    Error error = std::move(refused).error();
+    error.remedy = "name the store, or give one of the files another `name:`";
+    return error;
+  }
   return std::optional(std::move(store));
 }
 
@@ -161,6 +171,21 @@ Result<void> check_has_store(const App& app, const std::string& file, const Path
                    : fmt::format("`torc run {0}` makes it and runs it, `torc init {0}` makes it; "
                                  "to use one elsewhere, name it",
                                  shell_word(file))};
+}
+
+Result<void> refuse_other_file(const App& app, store::Store& store, const std::string& file) {
+  TORC_ASSIGN(const auto settings, workflow::read_settings(store));
+  const Path before = workflow::find_workflow_file(settings.directory, store.directory());
+  std::error_code error;
+  if (before.empty() || before.filename() == Path(file).filename()) return {};
+  // Of one that cannot be looked at nobody knows that it has another name now.
+  if (fs::status(before, error).type() == fs::file_type::not_found) return {};
+  return Error{ErrorKind::exists,
+               fmt::format("{} is the store of {}, which is there too, and not of {}",
+                           workflow::shown_path(app, store.directory()),
+                           workflow::shown_path(app, before), printable(file)),
+               "give one of the files another `name:`, or say where the store of this one is to be "
+               "with --store DIR"};
 }
 
 bool has_workflow_ending(const Path& path) {

@@ -20,6 +20,10 @@ Result<Path> locate_store(const App& app, const std::string& named);
 // not_found: nothing is there, with what makes one.
 Result<void> check_has_store(const App& app, const std::string& file, const Path& store);
 
+// Two files with one name would take the store from each other: error exists, when the file that
+// the store was made of is there too, and `file`, as it was named, is another one.
+Result<void> refuse_other_file(const App& app, store::Store& store, const std::string& file);
+
 // Whether it is a file that has the ending of one, or is a script: then it stands for a store.
 [[nodiscard]] bool is_workflow_file(const Path& path);
 

@@ -424,5 +424,26 @@ TEST_P(ChangedFile, a_fan_in_that_does_not_wait_for_what_is_added_is_named) {
 
 INSTANTIATE_TEST_SUITE_P(Engines, ChangedFile, testing::Values("lmdb", "journal"));
 
+TEST(RestartRunning, says_of_a_job_at_work_only_that_it_is_ended) {
+  const Workplace here;
+  Fifo record(here.path() / "record");
+  Fifo gate(here.path() / "gate");
+  const std::string text =
+      "name: wf\njobs: [{name: slow, command: 'echo slow > record; read x < gate'}]\n";
+  here.write("wf.yaml", text);
+  ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
+  const auto worker = here.start({"worker", "wf.torc"});
+  ASSERT_TRUE(wait_for_line(record, "slow", *worker)) << worker->err();
+  std::string other = text;
+  here.write("wf.yaml", other.replace(other.find("echo slow"), 9, "echo again"));
+  const Ended ends = here.run({"apply", "wf.yaml", "--dry-run"});
+  EXPECT_SAYS(ends, "at work ends by what it was");
+  const Ended restarts = here.run({"apply", "wf.yaml", "--dry-run", "--restart-running"});
+  EXPECT_SAYS(restarts, "1 of these is at work and is ended first");
+  EXPECT_FALSE(restarts.says("ends by what it was")) << restarts;
+  gate.open_gate(1);
+  EXPECT_EQ(worker->wait().exit_code, 0);
+}
+
 }  // namespace
 }  // namespace torc::itest

@@ -66,6 +66,7 @@ class Terminal final : public Source {
 };
 
 constexpr char kCtrlC = 3;
+using Words = std::vector<std::string>;
 
 // `a` fails, `b` waits at the gate, `c` is left over.
 void write_workflow(const Workplace& here) {
@@ -379,6 +380,42 @@ TEST(Terminal, asks_before_it_redoes_what_completed) {
     })) << terminal.text();
     EXPECT_EQ(redo.wait().exit_code, answer == 'n' ? 1 : 0);
     EXPECT_EQ(lines_of(read_text(here.path() / "ran")).size(), answer == 'n' ? 1U : 2U);
+  }
+}
+
+// While the question waits, others complete what was built on the job: a yes to one result is none
+// to six.
+TEST(Terminal, no_more_results_are_thrown_away_than_were_asked_about) {
+  const Words edited{"run", "wf.yaml"};
+  for (const Words& words : {Words{"redo", "a"}, Words{"run", "wf.torc", "--force", "a"}, edited}) {
+    const Workplace here;
+    const std::string text = R"(name: wf
+jobs:
+  - {name: a, command: echo a >> ran}
+  - {name: "b_{i}", command: echo b >> ran, parameters: {i: "1:5"}, depends_on: [a]}
+)";
+    here.write("wf.yaml", text);
+    ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
+    ASSERT_EQ(here.run({"hold", "stage:b"}).exit_code, 0);
+    ASSERT_EQ(here.run({"run", "wf.torc"}).exit_code, 3);
+    if (words == edited) {
+      std::string other = text;
+      here.write("wf.yaml", other.replace(other.find("echo a"), 6, "echo  a"));
+    }
+    Terminal terminal;
+    Process asking(terminal.on(here.torc(words)));
+    ASSERT_TRUE(wait_until({&asking, &terminal}, [&] {
+      return terminal.shows("run 1 completed job again? [y/N] ");
+    })) << terminal.text();
+    ASSERT_EQ(here.run({"release", "--all"}).exit_code, 0);
+    ASSERT_EQ(here.run({"run", "wf.torc"}).exit_code, 0);
+    terminal.type_line("y");
+    EXPECT_TRUE(wait_until({&asking, &terminal}, [&] {
+      return terminal.shows("by now 6 completed jobs would run again, and one was confirmed");
+    })) << terminal.text();
+    EXPECT_EQ(asking.wait().exit_code, 1);
+    EXPECT_EQ(lines_of(read_text(here.path() / "ran")).size(), 6U) << words.front();
+    EXPECT_EQ(here.json({"status"})["jobs_by_state"]["completed"], 6) << words.front();
   }
 }
 

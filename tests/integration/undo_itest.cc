@@ -328,5 +328,48 @@ TEST_P(Undo, status_at_a_commit_and_at_a_time) {
   }
 }
 
+TEST_P(Undo, a_file_that_has_another_form_by_now_is_put_back_in_the_one_it_had) {
+  fs::remove(here.path() / "wf.yaml");
+  here.write("wf.json5", R"({name: "wf", jobs: [{name: "c", command: "true"}]})");
+  ASSERT_EQ(here.run({"apply", "wf.json5"}).exit_code, 0);
+  EXPECT_TRUE(fs::exists(here.path() / "wf.torc" / "spec.json5"));
+  EXPECT_FALSE(fs::exists(here.path() / "wf.torc" / "spec.yaml"));
+  const Ended done = undo();
+  EXPECT_EQ(done.exit_code, 0) << done;
+  EXPECT_EQ(read_text(here.path() / "wf.torc" / "spec.yaml"), kFile);
+  EXPECT_FALSE(fs::exists(here.path() / "wf.torc" / "spec.json5"));
+  EXPECT_EQ(state("b"), "completed");
+}
+
+TEST_P(Undo, nothing_is_applied_where_the_file_before_cannot_be_kept) {
+  fs::remove(here.path() / "wf.torc" / "spec.yaml");
+  fs::create_directory(here.path() / "wf.torc" / "spec.yaml");
+  here.write("wf.yaml", kOther);
+  const Ended refused = here.run({"apply", "wf.yaml"});
+  EXPECT_NE(refused.exit_code, 0) << refused;
+  EXPECT_EQ(counts()["completed"], 4);
+  fs::remove(here.path() / "wf.torc" / "spec.yaml");
+  EXPECT_EQ(here.run({"apply", "wf.yaml"}).exit_code, 0) << "there is none";
+}
+
+TEST_P(Undo, that_the_file_would_do_it_again_is_told_from_anywhere) {
+  here.write("wf.yaml", kOther);
+  ASSERT_EQ(here.run({"apply", "wf.yaml"}).exit_code, 0);
+  fs::create_directory(here.path() / "elsewhere");
+  Launch launch = here.torc({"undo", "../wf.torc"});
+  launch.directory = here.path() / "elsewhere";
+  const Ended done = run(launch);
+  EXPECT_EQ(done.exit_code, 0) << done;
+  EXPECT_TRUE(done.says("wf.yaml still says what was taken back")) << done;
+}
+
+TEST_P(Undo, who_has_edited_nothing_is_not_told_to_edit_it_back) {
+  ASSERT_EQ(here.run({"run", "wf.yaml", "--force", "a_1", "--yes"}).exit_code, 0);
+  const Ended refused = undo();
+  EXPECT_EQ(refused.exit_code, 1) << refused;
+  EXPECT_TRUE(refused.says("results that were thrown away are not put back any more")) << refused;
+  EXPECT_FALSE(refused.says("edit")) << refused;
+}
+
 }  // namespace
 }  // namespace torc::itest

@@ -18,6 +18,8 @@
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/chosen_jobs.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/rules/workflow_state.h"
 #include "lib/claim/transactions/undo.h"
 #include "lib/report/job_view.h"
 #include "lib/store/disk/disk.h"
@@ -45,8 +47,9 @@ std::string jobs_of(const Edit& edit) {
                      printable(edit.first), printable(edit.last));
 }
 
-// What becomes of those that have run: "; 3 had run and run again".
-std::string past_of(const Edit& edit) {
+// What becomes of those that have run: "; 3 had run and run again". Of what is ended for it a line
+// of its own tells.
+std::string past_of(const Edit& edit, OldJobs old_jobs) {
   std::string text;
   if (edit.over > 0)
     text = fmt::format("; {} had run and {} again", show_count(edit.over),
@@ -55,7 +58,7 @@ std::string past_of(const Edit& edit) {
     text += fmt::format("; {} had run and {} {}", show_count(edit.spared),
                         edit.spared == 1 ? "keeps" : "keep",
                         edit.spared == 1 ? "its result" : "their results");
-  if (edit.live > 0)
+  if (edit.live > 0 && old_jobs != OldJobs::are_restarted)
     text += fmt::format("; {} at work {} by what {} {}", show_count(edit.live),
                         edit.live == 1 ? "ends" : "end", edit.live == 1 ? "it" : "they",
                         edit.live == 1 ? "was" : "were");
@@ -63,7 +66,7 @@ std::string past_of(const Edit& edit) {
 }
 
 // `others`: what else is said of the same jobs.
-std::string line_of(const Edit& edit, const std::vector<Edit>& others) {
+std::string line_of(const Edit& edit, const std::vector<Edit>& others, OldJobs old_jobs) {
   switch (edit.kind) {
     case Edit::Kind::added:
       return fmt::format("+ {}{}{}", jobs_of(edit), edit.what.empty() ? "" : ": ",
@@ -81,7 +84,8 @@ std::string line_of(const Edit& edit, const std::vector<Edit>& others) {
                         : std::string());
     case Edit::Kind::redefined:
     case Edit::Kind::rewired:
-      return fmt::format("~ {}: {}{}", jobs_of(edit), printable(edit.what), past_of(edit));
+      return fmt::format("~ {}: {}{}", jobs_of(edit), printable(edit.what),
+                         past_of(edit, old_jobs));
     case Edit::Kind::terms: {
       const bool runs_again = std::ranges::any_of(others, [&](const Edit& other) {
         const bool is_other =
@@ -147,32 +151,64 @@ void print_stale(const App& app, const Applied& applied) {
 
 }  // namespace
 
-Result<void> refuse_other_file(const App& app, store::Store& store,
-                               const workflow::LoadedSpec& loaded) {
-  TORC_ASSIGN(const auto settings, workflow::read_settings(store));
-  const std::string& before = settings.directory.file;
-  std::error_code error;
-  if (before.empty() || Path(before).filename() == Path(loaded.file).filename()) return {};
-  // Of one that cannot be looked at nobody knows that it has another name now.
-  const auto kind = std::filesystem::status(app.directory / before, error).type();
-  if (kind == std::filesystem::file_type::not_found) return {};
-  return Error{
-      ErrorKind::exists,
-      fmt::format("{} is the store of {}, which is here too, and not of {}",
-                  workflow::shown_path(app, store.directory()), printable(before), loaded.file),
-      "give one of the files another `name:`, or say where the store of this one is to be "
-      "with --store DIR"};
+namespace {
+
+// The copy of the workflow file in a store, in whatever form that is.
+struct KeptCopy {
+  std::string name;  // "spec.yaml"; empty: there is none
+  std::string text;
+};
+
+// Error: it is there and cannot be read. What replaces it could not be taken back.
+Result<KeptCopy> kept_copy(const App& app, const store::Store& store) {
+  const Path copy = workflow::spec_copy_in(app, store.directory());
+  auto text = workflow::read_spec_copy(app, copy);
+  if (text) return KeptCopy{copy.filename().string(), *std::move(text)};
+  if (text.error().kind == ErrorKind::not_found) return KeptCopy{};
+  return std::move(text).error();
 }
 
+// By the counters: completed jobs fewer than before, though earlier results may count again.
+std::int64_t lost_results(std::uint64_t redone, std::uint64_t taken_back) {
+  return static_cast<std::int64_t>(redone) - static_cast<std::int64_t>(taken_back);
+}
+
+Result<std::uint64_t> completed_in(const claim::Reader& reader) {
+  TORC_ASSIGN(const claim::WorkflowState workflow, claim::read_workflow(reader));
+  return workflow.of(claim::JobState::completed);
+}
+
+// A change that is given up where it loses more results than were confirmed.
+workflow::MakeChange bounded(workflow::MakeChange change, Confirmed& confirmed) {
+  return [change = std::move(change), &confirmed](const store::Store::Body& body) {
+    return change([&](store::Transaction& tx) -> Result<void> {
+      confirmed.by_now.reset();
+      TORC_ASSIGN(const std::uint64_t before, completed_in(tx));
+      TORC_TRY(body(tx));
+      TORC_ASSIGN(const std::uint64_t after, completed_in(tx));
+      const std::int64_t more =
+          lost_results(before, after) - lost_results(confirmed.redone, confirmed.taken_back);
+      if (more <= 0) return {};
+      confirmed.by_now = confirmed.redone + static_cast<std::uint64_t>(more);
+      return Error{ErrorKind::busy, "more results would be lost than were confirmed",
+                   "try again; nothing was changed"};
+    });
+  };
+}
+
+}  // namespace
+
 Result<Applied> apply_file(const App& app, store::Store& store, const workflow::LoadedSpec& loaded,
-                           const workflow::ApplyTerms& terms, bool dry_run) {
-  const Path copy = store.directory() / workflow::spec_copy_name(loaded.file);
-  const auto kept = store::read_file(app.world.disk, copy);
+                           const workflow::ApplyTerms& terms, bool dry_run, Confirmed* confirmed) {
+  TORC_ASSIGN(const KeptCopy kept, kept_copy(app, store));
+  const bool is_the_copy =
+      kept.name == workflow::spec_copy_name(loaded.file) && kept.text == loaded.kept_text();
   Keeping keeping;
-  if (kept && *kept != loaded.kept_text())
-    keeping = {true, loaded.file, *kept, claim::mark_of_text(loaded.kept_text())};
-  TORC_ASSIGN(Applied applied, workflow::apply(app, store, loaded, terms,
-                                               ringing_change(app, store, dry_run, keeping)));
+  if (!kept.name.empty() && !is_the_copy)
+    keeping = {true, kept.name, kept.text, claim::mark_of_text(loaded.kept_text())};
+  auto change = ringing_change(app, store, dry_run, keeping);
+  if (confirmed != nullptr) change = bounded(std::move(change), *confirmed);
+  TORC_ASSIGN(Applied applied, workflow::apply(app, store, loaded, terms, change));
   if (dry_run) return applied;
   // Before the copy is another one: by it is told what a person has edited.
   const auto renewed = workflow::renew_scripts(app, store.directory(), loaded);
@@ -191,7 +227,7 @@ Result<Applied> apply_file(const App& app, store::Store& store, const workflow::
         "what the file says now is not in it\n",
         printable((store.directory() / left).string()));
   }
-  if (kept && *kept == loaded.kept_text()) return applied;
+  if (is_the_copy) return applied;
   // What counts is done.
   const auto replaced =
       workflow::replace_spec_copy(app, store.directory(), loaded.file, loaded.kept_text());
@@ -199,10 +235,10 @@ Result<Applied> apply_file(const App& app, store::Store& store, const workflow::
   return applied;
 }
 
-void print_applied(const App& app, const Applied& applied, bool dry_run, bool until_the_end) {
+void print_applied(const App& app, const Applied& applied, bool dry_run, OldJobs old_jobs) {
   const auto& edits = applied.difference.edits;
   for (std::size_t i = 0; i < edits.size() && i < kShownEdits; ++i)
-    say(app.out, "{}\n", line_of(edits[i], edits));
+    say(app.out, "{}\n", line_of(edits[i], edits, old_jobs));
   if (edits.size() > kShownEdits)
     say(app.out, "  and {}; `torc apply FILE --dry-run --json` has all\n",
         plural(edits.size() - kShownEdits, "further difference"));
@@ -242,7 +278,7 @@ void print_applied(const App& app, const Applied& applied, bool dry_run, bool un
     const bool one = applied.running == 1;
     say(app.out, "{} at work {} as the file described them; ", plural(applied.running, "job"),
         one ? "goes on" : "go on");
-    if (until_the_end)
+    if (old_jobs == OldJobs::are_waited_for)
       say(app.out, "when {} ended, {} again as it does now\n", one ? "it has" : "they have",
           one ? "it runs" : "they run");
     else
@@ -253,7 +289,8 @@ void print_applied(const App& app, const Applied& applied, bool dry_run, bool un
   if (const std::uint64_t later = claim::jobs_in(applied.done.kept) - applied.running; later > 0) {
     const bool one = later == 1;
     say(app.out, "{} at work {} not been changed yet; {} when {} ended\n", plural(later, "job"),
-        one ? "has" : "have", until_the_end ? "that is done" : "apply it again",
+        one ? "has" : "have",
+        old_jobs == OldJobs::are_waited_for ? "that is done" : "apply it again",
         one ? "it has" : "they have");
   }
 }
@@ -315,7 +352,7 @@ Result<Exit> apply_and_tell(const App& app, const ApplyRequest& request) {
     workflow::write_for_group_of(app, path);
   }
   TORC_ASSIGN(const auto store, store::Store::open(app.world, path, store::Tuning{}));
-  if (request.store.empty()) TORC_TRY(refuse_other_file(app, *store, loaded));
+  if (request.store.empty()) TORC_TRY(refuse_other_file(app, *store, loaded.file));
   TORC_ASSIGN(const workflow::Applied applied,
               apply_file(app, *store, loaded, request.terms, request.dry_run));
   if (request.json) {
@@ -328,7 +365,8 @@ Result<Exit> apply_and_tell(const App& app, const ApplyRequest& request) {
     say(app.out, "nothing differs: the store is what {} says\n", request.file);
     return Exit::ok;
   }
-  print_applied(app, applied, request.dry_run);
+  print_applied(app, applied, request.dry_run,
+                request.terms.restarts_running ? OldJobs::are_restarted : OldJobs::go_on);
   if (request.dry_run) {
     say(app.out, "nothing was changed (--dry-run)\n");
     return Exit::ok;

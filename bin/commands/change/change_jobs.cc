@@ -5,6 +5,7 @@
 
 #include "bin/commands/allocate/passes.h"
 #include "bin/commands/ringing.h"
+#include "lib/claim/queries/job_scan.h"
 
 namespace torc::cli {
 namespace {
@@ -33,26 +34,61 @@ std::vector<claim::JobRange> take(std::vector<claim::JobRange>& left, std::uint6
   return part;
 }
 
+// Those of `part`, which were chosen by an earlier commit, that are chosen still: by their names,
+// or by a state that they have not left since. `part`: sorted, disjoint.
+Result<std::vector<claim::JobRange>> still_chosen(const claim::Reader& reader,
+                                                  const std::vector<claim::JobRange>& part,
+                                                  const Selection& selection) {
+  if (selection.states.empty()) return part;
+  std::vector<claim::JobRange> named;
+  if (!selection.names.empty()) {
+    Selection names;
+    names.names = selection.names;
+    TORC_ASSIGN(named, select_jobs(reader, names));
+  }
+  JobSet chosen;
+  auto at = named.begin();
+  TORC_TRY(claim::scan_jobs_of(reader, part, [&](JobId id, const claim::Job& job) {
+    while (at != named.end() && raw(at->first) + at->count <= raw(id)) ++at;
+    const bool is_named = at != named.end() && raw(at->first) <= raw(id);
+    if (is_named || std::ranges::find(selection.states, job.state) != selection.states.end())
+      chosen.add(id);
+    return true;
+  }));
+  return std::move(chosen).ranges();
+}
+
 Result<ChangeReport> change_jobs(const App& app, store::Store& store, const Selection& selection,
                                  const ChangeKind& kind, bool dry_run) {
-  std::vector<claim::JobRange> jobs;
-  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-    TORC_ASSIGN(jobs, select_jobs(reader, selection));
-    return {};
-  }));
+  std::vector<claim::JobRange> left;
   Change done;
-  while (!jobs.empty()) {
-    const auto part = take(jobs, kind.is_one_commit ? UINT64_MAX : kJobsACommit);
+  bool is_first = true;
+  do {
+    std::vector<claim::JobRange> rest;
     Change change;
+    // What is chosen and the change itself are one transaction: a worker that starts a ready job
+    // in between has it no longer ready.
     const auto body = [&](store::Transaction& tx) -> Result<void> {
+      change = {};
+      rest = left;
+      if (is_first) {
+        TORC_ASSIGN(rest, select_jobs(tx, selection));
+      }
+      auto part = take(rest, kind.is_one_commit ? UINT64_MAX : kJobsACommit);
+      if (!is_first) {
+        TORC_ASSIGN(part, still_chosen(tx, part, selection));
+      }
+      if (part.empty()) return {};
       TORC_ASSIGN(change, kind.apply(tx, part));
       return {};
     };
     TORC_TRY(change_and_ring(app, store, dry_run, body, [&]() -> std::uint64_t {
       return kind.offers_anew ? change.changed[static_cast<std::size_t>(JobState::ready)] : 0;
     }));
+    left = std::move(rest);
+    is_first = false;
     done.add(change);
-  }
+  } while (!left.empty());
   return report_of(store, std::move(done));
 }
 

@@ -1,6 +1,4 @@
 // torc redo: jobs, and everything built on them, run again, and here.
-#include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -16,11 +14,6 @@
 
 namespace torc::cli {
 namespace {
-
-// Jobs that completed and would lose their results, as of now.
-std::uint64_t completed_of(const ChangeReport& report) {
-  return report.change.changed[static_cast<std::size_t>(claim::JobState::completed)];
-}
 
 // What could not run again, since an input file is not there, would only lose its result.
 Result<void> require_inputs_of(const App& app, store::Store& store, const Selection& selection,
@@ -43,29 +36,17 @@ Result<void> require_inputs_of(const App& app, store::Store& store, const Select
 }
 
 // The store is closed again before anything runs. False: a person said no.
-Result<bool> reset_what_was_named(const App& app, ResetOptions options, const Path& directory,
-                                  const Selection& selection) {
+Result<bool> reset_what_was_named(const App& app, const ResetOptions& options,
+                                  const Path& directory, const Selection& selection) {
   TORC_ASSIGN(const auto store, store::Store::open(app.world, directory, store::Tuning{}));
   // What cannot run here is to keep its results.
   TORC_ASSIGN(const auto settings, workflow::read_settings(*store));
   TORC_ASSIGN(const Path workdir, workdir_of(app, "", settings, directory));
   TORC_TRY(require_inputs_of(app, *store, selection, options, workdir));
-  if (!options.dry_run && !options.yes && can_ask(app)) {
-    ResetOptions planned = options;
-    planned.dry_run = true;
-    TORC_ASSIGN(const auto plan, reset_jobs(app, *store, selection, planned));
-    if (completed_of(plan) > 0) {
-      print_change(app, plan, "would run again:", true, directory);
-      if (!confirms_redoing(app, completed_of(plan))) {
-        say(app.err,
-            "torc: not confirmed: nothing was changed and nothing was run; --yes does not ask\n");
-        return false;
-      }
-      options.yes = true;
-    }
-  }
-  TORC_ASSIGN(const auto done, reset_jobs(app, *store, selection, options));
-  print_change(app, done, options.dry_run ? "would run again:" : "to run again:", options.dry_run,
+  const bool asks = !options.dry_run && !options.yes && can_ask(app);
+  TORC_ASSIGN(const auto done, reset_when_confirmed(app, *store, selection, options, asks));
+  if (!done) return false;
+  print_change(app, *done, options.dry_run ? "would run again:" : "to run again:", options.dry_run,
                directory);
   return true;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "bin/commands/change/confirm.h"
 #include "bin/commands/ringing.h"
 #include "bin/flags.h"
 #include "lib/base/plural.h"
@@ -22,6 +23,11 @@ Error would_discard(std::uint64_t results) {
                fmt::format("{} would lose {} and run again", plural(results, "completed job"),
                            results == 1 ? "its result" : "their results"),
                "--dry-run shows which; --yes does it"};
+}
+
+// Jobs that completed and lose their results.
+std::uint64_t completed_of(const claim::Change& change) {
+  return change.changed[static_cast<std::size_t>(JobState::completed)];
 }
 
 }  // namespace
@@ -44,8 +50,12 @@ Selection selection_of(const ResetOptions& options, std::vector<std::string> nam
   return selection;
 }
 
-Result<ChangeReport> reset_jobs(const App& app, store::Store& store, const Selection& selection,
-                                const ResetOptions& o, const store::Store::Body& then) {
+namespace {
+
+// `results`: so many are lost by it, or would be.
+Result<ChangeReport> reset(const App& app, store::Store& store, const Selection& selection,
+                           const ResetOptions& o, const store::Store::Body& then,
+                           std::uint64_t& results) {
   claim::Change change;
   const claim::Force force = o.force ? claim::Force::yes : claim::Force::no;
   // The question whether results may be lost and the reset itself are one transaction: nothing can
@@ -58,12 +68,41 @@ Result<ChangeReport> reset_jobs(const App& app, store::Store& store, const Selec
     change.add(left);
     // With the whole workflow also what none of its jobs makes goes back to the start.
     if (selection.all) TORC_TRY(claim::clear_ephemeral(tx, {JobId{0}, 1}));
-    const auto results = change.changed[static_cast<std::size_t>(JobState::completed)];
-    if (results > 0 && !o.yes && !o.dry_run) return would_discard(results);
+    results = completed_of(change);
+    if (results > o.confirmed && !o.yes && !o.dry_run) return would_discard(results);
     return then ? then(tx) : Result<void>();
   };
   TORC_TRY(change_and_ring(app, store, o.dry_run, body));
   return report_of(store, std::move(change));
+}
+
+}  // namespace
+
+Result<ChangeReport> reset_jobs(const App& app, store::Store& store, const Selection& selection,
+                                const ResetOptions& options, const store::Store::Body& then) {
+  std::uint64_t results = 0;
+  return reset(app, store, selection, options, then, results);
+}
+
+Result<std::optional<ChangeReport>> reset_when_confirmed(const App& app, store::Store& store,
+                                                         const Selection& selection,
+                                                         ResetOptions options, bool asks) {
+  std::uint64_t by_now = 0;
+  if (asks) {
+    ResetOptions planned = options;
+    planned.dry_run = true;
+    TORC_ASSIGN(const auto plan, reset_jobs(app, store, selection, planned));
+    options.confirmed = completed_of(plan.change);
+    if (options.confirmed > 0) {
+      print_change(app, plan, "would run again:", true, store.directory());
+      if (!confirms_redoing(app, options.confirmed)) return std::optional<ChangeReport>();
+    }
+  }
+  auto done = reset(app, store, selection, options, {}, by_now);
+  if (done) return std::optional(*std::move(done));
+  if (options.confirmed == 0 || by_now <= options.confirmed) return std::move(done).error();
+  say_more_than_confirmed(app, options.confirmed, by_now);
+  return std::optional<ChangeReport>();
 }
 
 Exit report_reset(const App& app, const Error& error) {

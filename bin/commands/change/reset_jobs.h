@@ -2,6 +2,8 @@
 // the start.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,8 +14,9 @@ namespace torc::cli {
 
 struct ResetOptions {
   SelectOptions jobs;
-  bool yes = false;    // accepted results may be discarded
-  bool force = false;  // what runs is canceled
+  bool yes = false;             // accepted results may be discarded
+  std::uint64_t confirmed = 0;  // so many, where it is not yes
+  bool force = false;           // what runs is canceled
   bool dry_run = false;
   bool json = false;
 };
@@ -28,6 +31,13 @@ void add_reset_flags(Command& c, ResetOptions& o);
 // them run (force).
 Result<ChangeReport> reset_jobs(const App& app, store::Store& store, const Selection& selection,
                                 const ResetOptions& options, const store::Store::Body& then = {});
+
+// The same for `torc redo` and `torc run --force`: a person is asked first where results would be
+// lost, if `asks`, and sees what they are. No more are lost than were asked about. nullopt: it was
+// not confirmed, which was told, and nothing was changed.
+Result<std::optional<ChangeReport>> reset_when_confirmed(const App& app, store::Store& store,
+                                                         const Selection& selection,
+                                                         ResetOptions options, bool asks);
 
 // Tells of an error of it; of what is in the way, which is not the store, by exit code usage.
 [[nodiscard]] Exit report_reset(const App& app, const Error& error);

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "bin/commands/ringing.h"
 #include "bin/commands/workdir.h"
@@ -28,8 +30,12 @@ Result<Exit> set_workdir(const App& app, const ChangeOptions& options, const std
     TORC_ASSIGN(const claim::WorkflowState workflow, claim::read_workflow(tx));
     TORC_ASSIGN(auto settings, workflow::decode_workflow_settings(workflow.settings));
     before = settings.directory.path;
-    settings.directory = workflow::record_directory(directory, store->directory(),
-                                                    directory / settings.directory.file);
+    // That of a project that was moved lies in the directory; else it is where it was.
+    Path file = directory / settings.directory.file;
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(file, error))
+      file = workflow::find_workflow_file(settings.directory, store->directory());
+    settings.directory = workflow::record_directory(directory, store->directory(), file);
     claim::WorkflowTerms terms;
     terms.settings = workflow::encode(settings);
     return claim::replace_terms(tx, terms);

@@ -125,13 +125,12 @@ std::uint64_t jobs_of(const std::vector<KeptChange>& changes) {
 
 // The copy of the workflow file, and the batch scripts that were made by it. What counts is done.
 void put_file_back(const App& app, store::Store& store, const workflow::TakenBack& taken) {
-  const auto now =
-      workflow::read_spec_copy(app, store.directory() / workflow::spec_copy_name(taken.file));
+  const auto now = workflow::read_spec_copy(app, workflow::spec_copy_in(app, store.directory()));
   if (now && *now != taken.text_before && claim::mark_of_text(*now) != taken.text_after) {
     say(app.err,
         "torc: note: {} stays: it is not what the command made of it, so somebody has applied "
         "another one\n",
-        workflow::spec_copy_name(taken.file));
+        workflow::spec_copy_in(app, store.directory()).filename().string());
     return;
   }
   const auto loaded = workflow::load_spec_text(
@@ -155,8 +154,9 @@ void say_what_the_file_says(const App& app, store::Store& store, const workflow:
     return;
   }
   const auto settings = workflow::read_settings(store);
-  if (!settings || settings->directory.file.empty()) return;
-  const Path file = app.directory / settings->directory.file;
+  if (!settings) return;
+  const Path file = workflow::find_workflow_file(settings->directory, store.directory());
+  if (file.empty()) return;
   const auto text = workflow::read_spec_text(app, file);
   if (!text || *text == taken.text_before) return;
   say(app.out,

@@ -90,7 +90,8 @@ nlohmann::ordered_json to_json(const Path& directory, const ListedStore& listed)
 }
 
 Result<Exit> run(const App& app, const ListOptions& options) {
-  const Path directory = (app.directory / options.directory).lexically_normal();
+  Path directory = (app.directory / options.directory).lexically_normal();
+  if (!directory.has_filename()) directory = directory.parent_path();  // "DIR/", and "" for here
   TORC_ASSIGN(const std::vector<Path> stores, stores_below(directory));
   auto rows = nlohmann::ordered_json::array();
   Table table({{"store", Align::left, Shorten::yes},

@@ -9,6 +9,7 @@
 
 #include "bin/commands/commands.h"
 #include "bin/commands/job_words.h"
+#include "bin/commands/run/chosen.h"
 #include "bin/commands/run/outlook.h"
 #include "bin/commands/selection.h"
 #include "bin/commands/spec_report.h"
@@ -26,7 +27,8 @@ namespace torc::cli {
 namespace {
 
 struct GraphOptions {
-  std::string target;              // a spec or a store
+  std::vector<std::string> words;  // [SPEC|STORE] NAME…
+  std::string target;              // a spec or a store; empty: the store found as by others
   std::vector<std::string> names;  // jobs; none: all of them
   std::string format = "dot";
   bool json = false;
@@ -81,9 +83,14 @@ Result<std::vector<claim::JobRange>> named_jobs(const App& app, const GraphOptio
   return jobs;
 }
 
-Result<Exit> run(const App& app, const GraphOptions& options) {
+Result<Exit> run(const App& app, GraphOptions options) {
+  options.names = options.words;
+  if (!options.words.empty() && names_what_is_run(app, options.words.front())) {
+    options.target = options.words.front();
+    options.names.erase(options.names.begin());
+  }
   std::unique_ptr<store::Store> store;
-  if (is_directory(app, options.target)) {
+  if (options.target.empty() || is_directory(app, options.target)) {
     TORC_ASSIGN(store, open_store(app, options.target));
   }
   TORC_ASSIGN(const auto loaded,
@@ -111,11 +118,10 @@ Result<Exit> run(const App& app, const GraphOptions& options) {
 void add_graph(Command& c) {
   auto& o = c.options<GraphOptions>();
   c.about("Draw the dependencies; jobs of one entry are one node");
-  c.argument("SPEC|STORE", o.target, "workflow file, - for stdin, or a store made by init")
-      .required();
-  c.argument("NAME", o.names,
-             "only what these jobs need: by name, by #NUMBER, 'align_*', stage:align, @FILE or -")
-      .value("[NAME…]");
+  c.argument("[SPEC|STORE] NAME", o.words,
+             "workflow file, - for stdin, or a store made by init; only what these jobs need: by "
+             "name, by #NUMBER, 'align_*', stage:align, @FILE or -")
+      .value("[SPEC|STORE] [NAME…]");
   c.option("--format", o.format, "what to write")
       .value("FORMAT")
       .choices({"dot", "mermaid", "svg"})

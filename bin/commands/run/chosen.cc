@@ -129,24 +129,10 @@ Result<bool> force_jobs(const App& app, store::Store& store, const ChoiceOptions
   reset.yes = yes || silent || !can_ask(app);  // who says --force has said it
   Selection selection;
   selection.names = options.force;
-  if (!reset.yes) {
-    ResetOptions planned = reset;
-    planned.dry_run = true;
-    TORC_ASSIGN(const auto plan, reset_jobs(app, store, selection, planned));
-    const auto completed = plan.change.changed[static_cast<std::size_t>(JobState::completed)];
-    if (completed > 0) {
-      print_change(app, plan, "would run again:", true, store.directory());
-      if (!confirms_redoing(app, completed)) {
-        say(app.err,
-            "torc: not confirmed: nothing was changed and nothing was run; --yes does not ask\n");
-        return false;
-      }
-    }
-    reset.yes = true;
-  }
-  TORC_ASSIGN(const auto done, reset_jobs(app, store, selection, reset));
-  if (!silent && (done.change.total() > 0 || done.change.removed > 0))
-    print_change(app, done, "to run again:", false, store.directory());
+  TORC_ASSIGN(const auto done, reset_when_confirmed(app, store, selection, reset, !reset.yes));
+  if (!done) return false;
+  if (!silent && (done->change.total() > 0 || done->change.removed > 0))
+    print_change(app, *done, "to run again:", false, store.directory());
   return true;
 }
 

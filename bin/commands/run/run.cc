@@ -150,6 +150,11 @@ Result<void> require_inputs_of_forced(const App& app, const RunOptions& options,
   return look->needed.require(app, "nothing was changed or started", options.again);
 }
 
+// Who runs all of it stays until what is at work has ended, and follows the file again then.
+OldJobs old_jobs_of(const RunOptions& options) {
+  return options.choice.chooses() ? OldJobs::go_on : OldJobs::are_waited_for;
+}
+
 // `-n`: what differs, and what would run if it did not.
 Result<void> say_what_differs(const App& app, const RunOptions& options, store::Store& store,
                               const workflow::LoadedSpec& loaded, workflow::ApplyTerms terms) {
@@ -160,7 +165,7 @@ Result<void> say_what_differs(const App& app, const RunOptions& options, store::
     return {};
   };
   TORC_ASSIGN(const auto found, apply_file(app, store, loaded, terms, true));
-  print_applied(app, found, true, !options.choice.chooses());
+  print_applied(app, found, true, old_jobs_of(options));
   if (found.nothing() || !look) {
     TORC_TRY(say_what_would_run(app, options, store));
   } else {
@@ -184,6 +189,7 @@ Result<bool> follow_file(const App& app, const RunOptions& options, store::Store
   TORC_TRY(refuse_outlook_for_programs(options, loaded));
   const bool silent = options.json || options.worker.quiet;
   const bool asks = !options.yes && !silent && can_ask(app);
+  const OldJobs old_jobs = old_jobs_of(options);
   workflow::ApplyTerms terms;
   terms.directory = workdir;
   terms.admit = [&](const workflow::Difference& found) {
@@ -195,18 +201,22 @@ Result<bool> follow_file(const App& app, const RunOptions& options, store::Store
   }
   terms.then = [&](store::Transaction& tx) { return check_names(tx, options.choice); };
   bool is_told = silent;
+  std::optional<Confirmed> confirmed;
   if (asks) {
     TORC_ASSIGN(const auto found, apply_file(app, store, loaded, terms, true));
     is_told = found.redone() > 0;
-    if (is_told) print_applied(app, found, true, !options.choice.chooses());
-    if (is_told && !confirms_redoing(app, found.redone())) {
-      say(app.err,
-          "torc: not confirmed: nothing was changed and nothing was run; --yes does not ask\n");
-      return false;
-    }
+    if (is_told) print_applied(app, found, true, old_jobs);
+    if (is_told && !confirms_redoing(app, found.redone())) return false;
+    confirmed = Confirmed{found.redone(), found.done.taken_back};
   }
-  TORC_ASSIGN(const auto applied, apply_file(app, store, loaded, terms, false));
-  if (!is_told) print_applied(app, applied, false, !options.choice.chooses());
+  const auto applied =
+      apply_file(app, store, loaded, terms, false, confirmed ? &*confirmed : nullptr);
+  if (confirmed && confirmed->by_now) {
+    say_more_than_confirmed(app, confirmed->redone, *confirmed->by_now);
+    return false;
+  }
+  TORC_TRY(applied);
+  if (!is_told) print_applied(app, *applied, false, old_jobs);
   return true;
 }
 
@@ -281,7 +291,7 @@ Result<std::unique_ptr<store::Store>> store_of_spec(const App& app, const RunOpt
   TORC_ASSIGN(auto store, store::Store::open(app.world, directory, workflow::worker_tuning()));
   if (options.store.empty() && workdir.empty())
     TORC_TRY(refuse_other_directory(app, *store, loaded));
-  if (options.store.empty()) TORC_TRY(refuse_other_file(app, *store, loaded));
+  if (options.store.empty()) TORC_TRY(refuse_other_file(app, *store, loaded.file));
   TORC_ASSIGN(const bool runs, follow_file(app, options, *store, loaded, workdir));
   if (!runs) store.reset();
   return store;
@@ -311,7 +321,8 @@ Result<bool> has_to_follow_again(const App& app, const worker::WorkerSummary& su
 void note_edited_file(const App& app, const store::Store& store, const Path& workdir,
                       const std::string& file) {
   const Path path = (workdir / file).lexically_normal();
-  if (file.empty() || !has_workflow_ending(path)) return;
+  // `torc run` of one that lies elsewhere would want to run it there.
+  if (file.empty() || Path(file).is_absolute() || !has_workflow_ending(path)) return;
   const auto now = store::read_file(app.world.disk, path, spec::kMaxSpecBytes);
   const auto kept = workflow::read_spec_copy(app, workflow::spec_copy_in(app, store.directory()));
   if (!now || !kept || *now == *kept) return;

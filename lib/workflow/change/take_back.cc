@@ -29,8 +29,8 @@ std::string advice_for(std::string_view words) {
   static constexpr std::string_view kRunsAgain =
       "results that were thrown away are not put back any more: what waits runs again";
   static constexpr std::string_view kEditBack =
-      "edit the workflow file back and say `torc run FILE`: of what it made before, what has not "
-      "run since counts again";
+      "if the workflow file was edited, edit it back and say `torc run FILE`: of what it made "
+      "before, what has not run since counts again";
   static constexpr std::array kOtherWays = {
       Other{"cancel", "`torc retry --canceled` lets canceled jobs run after all"},
       Other{"hold", "`torc release NAME…` lets them run"},
@@ -48,6 +48,7 @@ std::string advice_for(std::string_view words) {
   if (!words.starts_with(kProgram)) return "";
   words.remove_prefix(kProgram.size());
   const std::string_view command = words.substr(0, words.find(' '));
+  if (command == "run" && words.find(" --force") != words.npos) return std::string(kRunsAgain);
   for (const Other& other : kOtherWays) {
     if (command == other.command) return std::string(other.advice);
   }

@@ -43,7 +43,8 @@ std::string spec_copy_name(std::string_view file) {
 Path spec_copy_in(const Context& context, const Path& store) {
   for (const spec::Form form : kForms) {
     Path copy = store / copy_name(form);
-    if (context.world.disk.status(copy).ok()) return copy;
+    const auto status = context.world.disk.status(copy);
+    if (status || status.error().kind != ErrorKind::not_found) return copy;  // who reads it tells
   }
   return store / copy_name(spec::Form::yaml);
 }

@@ -38,6 +38,17 @@ bool lies_within(const Path& path, const Path& directory) {
   return !below.empty() && *below.begin() != "..";
 }
 
+bool has_file_within(const WorkingDirectory& recorded) {
+  return !recorded.file.empty() && Path(recorded.file).is_relative();
+}
+
+// Where the store is, without symbolic links.
+Path place_of(const Path& store) {
+  std::error_code error;
+  Path here = fs::canonical(store, error);
+  return error ? store.lexically_normal() : here;
+}
+
 // Of the same project: the workflow file is there, or it is the directory itself, which was moved
 // or is reached by another mount; another one with its number is as good as one that nothing tells
 // of. Without a workflow file it holds the store in the folder where it held it.
@@ -45,7 +56,7 @@ bool is_project(const Path& directory, const WorkingDirectory& recorded, const P
   const auto seen = look_at(directory);
   if (!seen || !S_ISDIR(seen->st_mode)) return false;
   if (recorded.inode != 0 && seen->st_ino == recorded.inode) return true;
-  if (!recorded.file.empty()) return look_at(directory / recorded.file).has_value();
+  if (has_file_within(recorded)) return look_at(directory / recorded.file).has_value();
   return lies_within(recorded.store, recorded.path) &&
          way(directory, store).parent_path() == way(recorded.path, recorded.store).parent_path();
 }
@@ -61,8 +72,8 @@ Error parted(const WorkingDirectory& recorded, const Path& store, const Path& be
   std::error_code error;
   std::string lack = "is not a directory";
   if (fs::is_directory(beside, error))
-    lack = recorded.file.empty() ? "does not hold it as that did"
-                                 : fmt::format("has no {}", printable(recorded.file));
+    lack = has_file_within(recorded) ? fmt::format("has no {}", printable(recorded.file))
+                                     : "does not hold it as that did";
   return Error{ErrorKind::not_found,
                fmt::format("{} was moved or copied without its project: its jobs ran in {}, and {} "
                            "{}",
@@ -80,8 +91,13 @@ WorkingDirectory record_directory(const Path& directory, const Path& store, cons
   out.store = fs::weakly_canonical(store.parent_path(), error) / store.filename();
   if (error) out.store.clear();
   if (const auto seen = look_at(directory)) out.inode = seen->st_ino;
-  if (fs::is_regular_file(file, error) && lies_within(file, directory))
+  if (!fs::is_regular_file(file, error)) return out;
+  if (lies_within(file, directory)) {
     out.file = way(directory, file).string();
+  } else {
+    out.file = (fs::weakly_canonical(file.parent_path(), error) / file.filename()).string();
+    if (error) out.file = file.string();
+  }
   return out;
 }
 
@@ -107,14 +123,24 @@ Result<Path> find_working_directory(const WorkingDirectory& recorded, const Path
   };
   if (recorded.store.empty()) return as_recorded();
   std::error_code error;
-  Path here = fs::canonical(store, error);
-  if (error) here = store.lexically_normal();
+  const Path here = place_of(store);
   if (here == recorded.store || is_same(here, recorded.store)) return as_recorded();
   const Path beside = fs::weakly_canonical(here / way(recorded.store, recorded.path), error);
   if (is_same(beside, recorded.path)) return recorded.path;
   if (is_project(beside, recorded, here)) return beside;
   if (lies_within(recorded.store, recorded.path)) return parted(recorded, store, beside);
   return as_recorded();
+}
+
+Path find_workflow_file(const WorkingDirectory& recorded, const Path& store) {
+  if (recorded.file.empty()) return {};
+  if (has_file_within(recorded))
+    return (likely_working_directory(recorded, store) / recorded.file).lexically_normal();
+  const Path here = place_of(store);
+  if (recorded.store.empty() || here == recorded.store || is_same(here, recorded.store))
+    return recorded.file;
+  Path beside = (here / way(recorded.store, recorded.file)).lexically_normal();
+  return look_at(beside) ? beside : Path(recorded.file);
 }
 
 Path likely_working_directory(const WorkingDirectory& recorded, const Path& store) {

@@ -12,9 +12,11 @@ namespace torc::workflow {
 
 // As it was when the store was made, or when a person named another one.
 struct WorkingDirectory {
-  Path path;                // absolute
-  Path store = {};          // where the store was then; empty: not known, an older version made it
-  std::string file = {};    // the workflow file, from `path`; empty: none, or it lies elsewhere
+  Path path;        // absolute
+  Path store = {};  // where the store was then; empty: not known, an older version made it
+  // The workflow file: from `path`, or, where it does not lie within that, absolute. Empty: none,
+  // or an older version made it of one that lies elsewhere.
+  std::string file = {};
   std::uint64_t inode = 0;  // of the directory; 0: not known
 };
 
@@ -32,6 +34,11 @@ struct WorkingDirectory {
 // says of it. Asks filesystems, which may hang.
 [[nodiscard]] Result<Path> find_working_directory(const WorkingDirectory& recorded,
                                                   const Path& store);
+
+// Where the workflow file of the store at `store` is, if it still is there: in its working
+// directory, or, where it lay elsewhere, as it lies to a store that was moved or copied, else where
+// it was. Empty: none was recorded.
+[[nodiscard]] Path find_workflow_file(const WorkingDirectory& recorded, const Path& store);
 
 // For who looks at files there that may be gone as well: where there is none, the recorded one.
 [[nodiscard]] Path likely_working_directory(const WorkingDirectory& recorded, const Path& store);
