@@ -134,6 +134,17 @@ TEST_P(Wait, does_not_wait_for_what_is_held) {
   EXPECT_TRUE(ended.says("torc release wf.torc --all")) << ended;
 }
 
+// As a run of that job would end.
+TEST_P(Wait, says_that_what_is_left_behind_a_held_job_is_not_finished) {
+  make_store();
+  ASSERT_EQ(here.run({"hold", "a"}).exit_code, 0);
+  const Ended ended = here.run({"wait", "b"});
+  EXPECT_EQ(ended.exit_code, 3) << ended;
+  EXPECT_TRUE(ended.says("torc release wf.torc --all")) << ended;
+  ASSERT_EQ(here.run({"cancel", "a"}).exit_code, 0);
+  EXPECT_EQ(here.run({"wait", "b"}).exit_code, 1);
+}
+
 TEST_P(Wait, tells_that_nobody_is_at_work_and_ends_by_a_signal) {
   make_store();
   const auto waiting = here.start({"wait"});
