@@ -7,6 +7,9 @@
 
 #include "tests/integration/harness.h"
 
+#define EXPECT_SAYS(ended, text) \
+  EXPECT_TRUE((ended).says(text)) << "missing: " << (text) << '\n' << (ended)
+
 namespace torc::itest {
 namespace {
 
@@ -107,6 +110,44 @@ jobs:
   EXPECT_EQ(here.run({"retry", "a"}).exit_code, 0);
   EXPECT_EQ(here.run({"run"}).exit_code, 0);
   EXPECT_EQ(here.json({"jobs"}).size(), 2U);
+}
+
+// They belong to the job that made them, and that is in the file.
+TEST_P(Adding, what_a_job_of_the_file_spawned_goes_on_by_the_name_of_the_file) {
+  here.write("s.yaml", R"(name: s
+jobs:
+  - name: gen
+    command: |
+      for i in 1 2; do )" + here.torc({}).argv[0] +
+                           R"( spawn --name sp_$i --command "echo $i >> log"; done
+)");
+  ASSERT_EQ(here.run({"run", "s.yaml", "gen", "--engine", GetParam()}).exit_code, 0);
+  ASSERT_EQ(here.json({"job", "s.torc", "sp_2"})["state"], "ready");
+  const Ended ran = here.run({"run", "s.yaml"});
+  EXPECT_EQ(ran.exit_code, 0) << ran;
+  EXPECT_EQ(lines_of(read_text(here.path() / "log")).size(), 2U);
+  EXPECT_EQ(here.run({"verify", "s.torc"}).exit_code, 0);
+}
+
+// What a person added does not: then the command that goes on is another one.
+TEST_P(Adding, the_advice_at_the_end_of_a_run_is_the_command_that_works) {
+  here.write("late.yaml", "jobs: [{name: late, command: 'true', depends_on: [bad]}]\n");
+  const auto run_of = [&](const std::string& name, const std::string& command) {
+    here.write(name + ".yaml", "name: " + name + "\njobs: [{name: bad, command: '" + command +
+                                   "; test -e mended'}]\n");
+    return here.run({"run", name + ".yaml", "--engine", GetParam()});
+  };
+  EXPECT_SAYS(run_of("plain", "true"), "torc retry plain.torc --failed, then torc run plain.yaml");
+  EXPECT_SAYS(run_of("more", here.torc({}).argv[0] + " add more.torc late.yaml"),
+              "torc retry more.torc --failed, then torc run more.torc");
+  here.write("mended", "");
+  ASSERT_EQ(here.run({"retry", "more.torc", "--failed"}).exit_code, 0);
+  const Ended refused = here.run({"run", "more.yaml"});
+  EXPECT_EQ(refused.exit_code, 4) << refused;
+  EXPECT_SAYS(refused, "job 'late' is not in the file");
+  EXPECT_SAYS(refused, "torc rm more.torc NAME");
+  ASSERT_EQ(here.run({"rm", "more.torc", "late"}).exit_code, 0);
+  EXPECT_EQ(here.run({"run", "more.yaml"}).exit_code, 0);
 }
 
 TEST_P(Adding, two_that_add_the_same_at_once_add_it_once) {
