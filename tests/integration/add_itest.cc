@@ -150,6 +150,39 @@ TEST_P(Adding, the_advice_at_the_end_of_a_run_is_the_command_that_works) {
   EXPECT_EQ(here.run({"run", "more.yaml"}).exit_code, 0);
 }
 
+// Also where the workflow file had written it, and has it no more.
+TEST_P(Adding, a_job_that_was_taken_out_comes_back) {
+  here.write("one.yaml", "jobs: [{name: extra, command: echo extra}]\n");
+  ASSERT_EQ(here.run({"add", "one.yaml"}).exit_code, 0);
+  ASSERT_EQ(here.run({"rm", "extra"}).exit_code, 0);
+  here.write("other.yaml", "jobs: [{name: extra, command: echo other}]\n");
+  const Ended refused = here.run({"add", "other.yaml"});
+  EXPECT_EQ(refused.exit_code, 2) << refused;
+  EXPECT_SAYS(refused, "the job 'extra' was taken out of the workflow");
+  EXPECT_SAYS(refused, "torc rm --undo extra");
+  const Ended dry = here.run({"add", "--dry-run", "one.yaml"});
+  EXPECT_SAYS(dry, "would be back in the workflow: 1 job: extra");
+  const Ended back = here.run({"add", "one.yaml"});
+  EXPECT_EQ(back.exit_code, 0) << back;
+  EXPECT_SAYS(back, "back in the workflow: 1 job: extra");
+  EXPECT_FALSE(back.says("there already")) << back;
+  EXPECT_EQ(here.json({"job", "extra"})["state"], "ready");
+  ASSERT_EQ(here.run({"rm", "extra"}).exit_code, 0);
+  // With one that is new, and waits for it.
+  here.write("one.yaml",
+             "jobs: [{name: extra, command: echo extra}, {name: y, command: echo, depends_on: "
+             "[extra]}]\n");
+  const json told = here.json({"add", "one.yaml"});
+  EXPECT_EQ(told["added_jobs"], 1);
+  EXPECT_EQ(told["existing_jobs"], 0);
+  EXPECT_EQ(told["returned_jobs"], 1);
+  EXPECT_EQ(told["returned_names"], json::array({"extra"}));
+  const Ended ran = here.run({"run", "wf.torc"});
+  EXPECT_EQ(ran.exit_code, 0) << ran;
+  EXPECT_SAYS(ran, "5 of 5 jobs completed");
+  EXPECT_EQ(here.run({"verify"}).exit_code, 0);
+}
+
 TEST_P(Adding, two_that_add_the_same_at_once_add_it_once) {
   std::string text = "jobs:\n";
   for (int i = 0; i < 200; ++i) text += "  - {name: n" + std::to_string(i) + ", command: 'true'}\n";
