@@ -150,7 +150,6 @@ TEST_P(Adding, the_advice_at_the_end_of_a_run_is_the_command_that_works) {
   EXPECT_EQ(here.run({"run", "more.yaml"}).exit_code, 0);
 }
 
-// Also where the workflow file had written it, and has it no more.
 TEST_P(Adding, a_job_that_was_taken_out_comes_back) {
   here.write("one.yaml", "jobs: [{name: extra, command: echo extra}]\n");
   ASSERT_EQ(here.run({"add", "one.yaml"}).exit_code, 0);
@@ -181,6 +180,17 @@ TEST_P(Adding, a_job_that_was_taken_out_comes_back) {
   EXPECT_EQ(ran.exit_code, 0) << ran;
   EXPECT_SAYS(ran, "5 of 5 jobs completed");
   EXPECT_EQ(here.run({"verify"}).exit_code, 0);
+}
+
+TEST_P(Adding, a_job_that_its_file_has_no_more_comes_back_for_the_store) {
+  here.write("p.yaml", "name: p\njobs: [{name: a, command: echo}, {name: b, command: echo b}]\n");
+  ASSERT_EQ(here.run({"init", "p.yaml", "--engine", GetParam()}).exit_code, 0);
+  here.write("p.yaml", "name: p\njobs: [{name: a, command: echo}]\n");
+  ASSERT_EQ(here.run({"apply", "p.yaml"}).exit_code, 0);
+  here.write("b.yaml", "jobs: [{name: b, command: echo b}]\n");
+  EXPECT_EQ(here.json({"add", "p.torc", "b.yaml"})["returned_names"], json::array({"b"}));
+  EXPECT_SAYS(here.run({"run", "p.torc"}), "2 of 2 jobs completed");
+  EXPECT_EQ(here.run({"verify", "p.torc"}).exit_code, 0);
 }
 
 TEST_P(Adding, two_that_add_the_same_at_once_add_it_once) {
