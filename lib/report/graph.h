@@ -51,10 +51,10 @@ struct Graph {
 [[nodiscard]] Graph make_graph(const spec::Workflow& workflow, const spec::Expansion& expansion,
                                const spec::Outline& outline, std::size_t most = 80);
 
-// Counts the states of the jobs of each node; jobs that were added to the workflow since become a
-// node of their own. Looks at the record of every job, unless all are in one state.
-Result<void> add_states(Graph& graph, const spec::Expansion& expansion,
-                        const claim::Reader& reader);
+// The same of a workflow in a store, from what that has: also jobs that were added to it, not those
+// that it has no more; with the states of the jobs. Costs what entries and dependencies cost, and a
+// look at the record of every job, unless all are in one state. Error corrupt.
+Result<Graph> graph_of_store(const claim::Reader& reader, std::size_t most = 80);
 
 // Leaves the nodes that these jobs belong to and all that they wait for, directly or not.
 void leave_needed(Graph& graph, const std::vector<claim::JobRange>& jobs);

@@ -203,7 +203,9 @@ Result<Situation> look_around(const workflow::Context& context, store::Store& st
   TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
     TORC_ASSIGN(situation.workflow, claim::read_workflow(reader));
     // For a remedy alone: what cannot be read is told by others.
-    (void)claim::scan_ready_classes(reader, [&](const claim::JobClass& c, const auto&) {
+    situation.ready.clear();
+    (void)claim::scan_ready_classes(reader, [&](const claim::JobClass& c, const auto& head) {
+      if (situation.ready.empty()) situation.first_ready = JobId{head.first};
       situation.ready.push_back(c);
       return situation.ready.size() < kMostClasses;
     });

@@ -27,6 +27,7 @@ struct Situation {
   bool has_launcher = false;                 // allocations are asked of another system than Slurm
   AllocationList ledger = {};                // of allocations: those that live
   std::vector<claim::JobClass> ready = {};   // that have ready jobs, the first of them
+  JobId first_ready{};                       // a job of the first of these
   KeptFree kept = {};                        // of the end of an allocation
   // nullopt: it was not asked, since there is nothing to ask about, or no squeue.
   std::optional<SlurmAnswer> slurm = {};

@@ -12,6 +12,7 @@
 #include "lib/claim/rules/lease.h"
 #include "lib/report/prospect.h"
 #include "lib/report/start_by_hand.h"
+#include "lib/report/why_remedy.h"
 #include "lib/workflow/plan/batch_scripts.h"
 #include "lib/workflow/plan/slurm_question.h"
 
@@ -98,6 +99,17 @@ std::string say_newest(const Situation& situation) {
 
 bool is_of(const ShownAllocation& a, const std::string& scheduler) {
   return scheduler.empty() || a.script.empty() || a.script == workflow::file_name_of(scheduler);
+}
+
+// Where people start workers by hand: why one that is started here would have nothing to do, and
+// who knows more. Empty: it would have.
+std::string say_unfit(const workflow::Context& context, const Situation& situation,
+                      const Start& start, const std::string& store) {
+  if (start.by != Start::By::run) return {};
+  const std::string lacks = lacks_here(context, situation.ready);
+  if (lacks.empty()) return {};
+  return fmt::format("this machine could not take what is ready: {}; see: torc why {} '#{}'", lacks,
+                     store, raw(situation.first_ready));
 }
 
 }  // namespace
@@ -292,7 +304,11 @@ std::optional<std::string> remedy_for_nobody(const workflow::Context& context,
                                              const Situation& situation, const std::string& store) {
   if (situation.workflow.finished() || situation.anybody_at_work()) return std::nullopt;
   const auto allocations = waiting(situation);
-  if (allocations.empty()) return how_to_start(context, situation, store, situation.ready).how;
+  if (allocations.empty()) {
+    const Start start = how_to_start(context, situation, store, situation.ready);
+    const std::string unfit = say_unfit(context, situation, start, store);
+    return unfit.empty() ? start.how : unfit;
+  }
   if (std::ranges::any_of(allocations, [](const auto* a) { return goes_on(*a); }))
     return std::nullopt;
   return remedy_for_waiting(allocations);
@@ -306,6 +322,8 @@ std::string say_nobody(const workflow::Context& context, const Situation& situat
     const Start start = how_to_start(context, situation, store, situation.ready);
     if (start.by == Start::By::nothing)
       return fmt::format("no worker is at work, and {}\n", start.how);
+    if (const std::string unfit = say_unfit(context, situation, start, store); !unfit.empty())
+      return fmt::format("no worker is at work, and {}\n", unfit);
     return fmt::format("no worker is at work; start one: {}\n", start.how);
   }
   if (std::ranges::any_of(allocations, [](const auto* a) { return goes_on(*a); }))

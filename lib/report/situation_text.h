@@ -40,7 +40,7 @@ struct Start {
                                                            const Situation& situation,
                                                            const std::string& store);
 // "no worker is at work; start one: torc run wf.torc", or what is waited for, or why no batch
-// script would do; a line. Empty: some are at work, or nothing is to do.
+// script, or this machine, would do; a line. Empty: some are at work, or nothing is to do.
 [[nodiscard]] std::string say_nobody(const workflow::Context& context, const Situation& situation,
                                      const std::string& store);
 

@@ -92,6 +92,19 @@ std::string lacks_of(const claim::JobClass& job_class, const claim::Offer& here)
 
 }  // namespace
 
+std::string lacks_here(const workflow::Context& context,
+                       const std::vector<claim::JobClass>& classes) {
+  std::string first;
+  if (classes.empty()) return first;
+  const claim::Offer here = claim::whole_offer(worker_here(context), context.clock.wall_now());
+  for (const claim::JobClass& c : classes) {
+    const std::string lacks = c.need.nodes > 1 ? std::string() : lacks_of(c, here);
+    if (lacks.empty()) return {};
+    if (first.empty()) first = lacks;
+  }
+  return first;
+}
+
 std::string settings_that_fit(const claim::JobClass& job_class, const claim::Offer& here) {
   const Resources total = claim::total_of(here);
   std::string settings;

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lib/claim/rules/job.h"
 #include "lib/claim/rules/offer.h"
@@ -23,6 +24,12 @@ namespace torc::report {
 // this, as `torc set` takes it. Empty: that would not do.
 [[nodiscard]] std::string settings_that_fit(const claim::JobClass& job_class,
                                             const claim::Offer& here);
+
+// "it needs 1000 CPUs, and there are 2": what this machine, as this process may use it, lacks for
+// all of the classes, by the first of them. Empty: it could run jobs of one of them, or there are
+// none. What a worker is told of, and other nodes, is not looked at.
+[[nodiscard]] std::string lacks_here(const workflow::Context& context,
+                                     const std::vector<claim::JobClass>& classes);
 
 // How a job of this class gets a worker where there is none: how_to_start(), but what this machine,
 // as this process may use it, lacks for it is told instead of the command that would not run it.

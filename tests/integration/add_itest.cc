@@ -7,6 +7,9 @@
 
 #include "tests/integration/harness.h"
 
+#define EXPECT_SAYS(ended, text) \
+  EXPECT_TRUE((ended).says(text)) << "missing: " << (text) << '\n' << (ended)
+
 namespace torc::itest {
 namespace {
 
@@ -107,6 +110,87 @@ jobs:
   EXPECT_EQ(here.run({"retry", "a"}).exit_code, 0);
   EXPECT_EQ(here.run({"run"}).exit_code, 0);
   EXPECT_EQ(here.json({"jobs"}).size(), 2U);
+}
+
+// They belong to the job that made them, and that is in the file.
+TEST_P(Adding, what_a_job_of_the_file_spawned_goes_on_by_the_name_of_the_file) {
+  here.write("s.yaml", R"(name: s
+jobs:
+  - name: gen
+    command: |
+      for i in 1 2; do )" + here.torc({}).argv[0] +
+                           R"( spawn --name sp_$i --command "echo $i >> log"; done
+)");
+  ASSERT_EQ(here.run({"run", "s.yaml", "gen", "--engine", GetParam()}).exit_code, 0);
+  ASSERT_EQ(here.json({"job", "s.torc", "sp_2"})["state"], "ready");
+  const Ended ran = here.run({"run", "s.yaml"});
+  EXPECT_EQ(ran.exit_code, 0) << ran;
+  EXPECT_EQ(lines_of(read_text(here.path() / "log")).size(), 2U);
+  EXPECT_EQ(here.run({"verify", "s.torc"}).exit_code, 0);
+}
+
+// What a person added does not: then the command that goes on is another one.
+TEST_P(Adding, the_advice_at_the_end_of_a_run_is_the_command_that_works) {
+  here.write("late.yaml", "jobs: [{name: late, command: 'true', depends_on: [bad]}]\n");
+  const auto run_of = [&](const std::string& name, const std::string& command) {
+    here.write(name + ".yaml", "name: " + name + "\njobs: [{name: bad, command: '" + command +
+                                   "; test -e mended'}]\n");
+    return here.run({"run", name + ".yaml", "--engine", GetParam()});
+  };
+  EXPECT_SAYS(run_of("plain", "true"), "torc retry plain.torc --failed, then torc run plain.yaml");
+  EXPECT_SAYS(run_of("more", here.torc({}).argv[0] + " add more.torc late.yaml"),
+              "torc retry more.torc --failed, then torc run more.torc");
+  here.write("mended", "");
+  ASSERT_EQ(here.run({"retry", "more.torc", "--failed"}).exit_code, 0);
+  const Ended refused = here.run({"run", "more.yaml"});
+  EXPECT_EQ(refused.exit_code, 4) << refused;
+  EXPECT_SAYS(refused, "job 'late' is not in the file");
+  EXPECT_SAYS(refused, "torc rm more.torc NAME");
+  ASSERT_EQ(here.run({"rm", "more.torc", "late"}).exit_code, 0);
+  EXPECT_EQ(here.run({"run", "more.yaml"}).exit_code, 0);
+}
+
+TEST_P(Adding, a_job_that_was_taken_out_comes_back) {
+  here.write("one.yaml", "jobs: [{name: extra, command: echo extra}]\n");
+  ASSERT_EQ(here.run({"add", "one.yaml"}).exit_code, 0);
+  ASSERT_EQ(here.run({"rm", "extra"}).exit_code, 0);
+  here.write("other.yaml", "jobs: [{name: extra, command: echo other}]\n");
+  const Ended refused = here.run({"add", "other.yaml"});
+  EXPECT_EQ(refused.exit_code, 2) << refused;
+  EXPECT_SAYS(refused, "the job 'extra' was taken out of the workflow");
+  EXPECT_SAYS(refused, "torc rm --undo extra");
+  const Ended dry = here.run({"add", "--dry-run", "one.yaml"});
+  EXPECT_SAYS(dry, "would be back in the workflow: 1 job: extra");
+  const Ended back = here.run({"add", "one.yaml"});
+  EXPECT_EQ(back.exit_code, 0) << back;
+  EXPECT_SAYS(back, "back in the workflow: 1 job: extra");
+  EXPECT_FALSE(back.says("there already")) << back;
+  EXPECT_EQ(here.json({"job", "extra"})["state"], "ready");
+  ASSERT_EQ(here.run({"rm", "extra"}).exit_code, 0);
+  // With one that is new, and waits for it.
+  here.write("one.yaml",
+             "jobs: [{name: extra, command: echo extra}, {name: y, command: echo, depends_on: "
+             "[extra]}]\n");
+  const json told = here.json({"add", "one.yaml"});
+  EXPECT_EQ(told["added_jobs"], 1);
+  EXPECT_EQ(told["existing_jobs"], 0);
+  EXPECT_EQ(told["returned_jobs"], 1);
+  EXPECT_EQ(told["returned_names"], json::array({"extra"}));
+  const Ended ran = here.run({"run", "wf.torc"});
+  EXPECT_EQ(ran.exit_code, 0) << ran;
+  EXPECT_SAYS(ran, "5 of 5 jobs completed");
+  EXPECT_EQ(here.run({"verify"}).exit_code, 0);
+}
+
+TEST_P(Adding, a_job_that_its_file_has_no_more_comes_back_for_the_store) {
+  here.write("p.yaml", "name: p\njobs: [{name: a, command: echo}, {name: b, command: echo b}]\n");
+  ASSERT_EQ(here.run({"init", "p.yaml", "--engine", GetParam()}).exit_code, 0);
+  here.write("p.yaml", "name: p\njobs: [{name: a, command: echo}]\n");
+  ASSERT_EQ(here.run({"apply", "p.yaml"}).exit_code, 0);
+  here.write("b.yaml", "jobs: [{name: b, command: echo b}]\n");
+  EXPECT_EQ(here.json({"add", "p.torc", "b.yaml"})["returned_names"], json::array({"b"}));
+  EXPECT_SAYS(here.run({"run", "p.torc"}), "2 of 2 jobs completed");
+  EXPECT_EQ(here.run({"verify", "p.torc"}).exit_code, 0);
 }
 
 TEST_P(Adding, two_that_add_the_same_at_once_add_it_once) {

@@ -123,6 +123,30 @@ TEST_P(Logs, of_a_job_that_can_no_longer_start_are_not_waited_for) {
   EXPECT_TRUE(ended.says("torc why wf.torc after")) << ended;
 }
 
+// It has run before: what it printed then is shown, and is no reason to wait.
+TEST_P(Logs, of_a_reset_job_that_can_no_longer_start_are_not_waited_for) {
+  write_spec(R"(jobs:
+  - {name: first, command: "true"}
+  - {name: after, command: echo once, depends_on: [first]}
+)");
+  ASSERT_EQ(here_.run({"run", "wf.yaml"}).exit_code, 0);
+  ASSERT_EQ(here_.run({"reset", "--all", "--yes"}).exit_code, 0);
+  ASSERT_EQ(here_.run({"hold", "first"}).exit_code, 0);
+  const auto waiting = here_.start({"logs", "after", "-f"});
+  EXPECT_TRUE(wait_until({waiting.get()}, [&] {
+    return waiting->err().find("waiting for after to start; why it does not: torc why") !=
+           std::string::npos;
+  })) << waiting->err();
+  const Ended early = here_.run({"logs", "after", "-f", "--attempt", "1"});
+  EXPECT_EQ(early.exit_code, 0) << "that attempt has ended" << early;
+  ASSERT_EQ(here_.run({"cancel", "first"}).exit_code, 0);
+  const Ended ended = waiting->wait();
+  EXPECT_EQ(ended.exit_code, 1) << ended;
+  EXPECT_EQ(ended.out, "once\n");
+  EXPECT_TRUE(ended.says("nothing can let it start any more; see: torc why wf.torc after"))
+      << ended;
+}
+
 TEST_P(Logs, are_exported_to_files_that_bear_the_names_of_the_jobs) {
   write_spec(R"(jobs:
   - {name: both, command: echo out; echo err >&2}

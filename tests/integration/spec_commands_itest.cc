@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -262,6 +263,42 @@ TEST(Graph, of_a_store_shows_what_has_become_of_its_jobs) {
   EXPECT_SAYS(dot, "subgraph cluster_legend");
   EXPECT_SAYS(here.run({"graph", "wf.torc", "--format", "svg"}), "1 completed, 1 failed");
   EXPECT_SAYS(here.run({"graph", "wf.torc", "--format", "mermaid"}), "style n3 fill:#b4e5bc");
+}
+
+// Not from what its file would say today: a list may be another one, or be gone.
+TEST(Graph, of_a_store_is_drawn_from_what_the_store_has) {
+  const Workplace here;
+  here.write("samples.txt", "x\ny\n");
+  here.write("wf.yaml", R"(name: wf
+jobs:
+  - {name: "call_{s}", command: "true", parameters: {s: "@samples.txt"}}
+  - {name: merge, command: "true", depends_on: ["call_{s}"]}
+  - {name: other, command: "true"}
+)");
+  ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
+  ASSERT_EQ(here.run({"run", "wf.torc", "-q"}).exit_code, 0);
+  const json before = here.json({"graph", "wf.torc"});
+  ASSERT_EQ(before["vertices"].size(), 3U) << before;
+  EXPECT_EQ(before["vertices"][0]["entry"], "call_{s}");
+  EXPECT_EQ(before["vertices"][0]["jobs_by_state"]["completed"], 2);
+  EXPECT_EQ(before["vertices"][1]["stage"], 2);
+  here.write("samples.txt", "y\nz\nw\n");
+  EXPECT_EQ(here.json({"graph", "wf.torc"}), before);
+  std::filesystem::remove(here.path() / "samples.txt");
+  EXPECT_EQ(here.json({"graph", "wf.torc"}), before);
+  here.write("more.yaml", "jobs: [{name: late, command: echo, depends_on: [other]}]\n");
+  ASSERT_EQ(here.run({"add", "more.yaml"}).exit_code, 0);
+  ASSERT_EQ(here.run({"rm", "--with-dependents", "call_x"}).exit_code, 0);
+  const json after = here.json({"graph", "wf.torc"});
+  ASSERT_EQ(after["vertices"].size(), 3U) << after;
+  EXPECT_EQ(after["vertices"][0]["jobs"], 1);
+  EXPECT_EQ(after["vertices"][0]["jobs_by_state"]["completed"], 1);
+  EXPECT_EQ(after["vertices"][1]["entry"], "other");
+  EXPECT_EQ(after["vertices"][2]["entry"], "late");
+  EXPECT_EQ(after["vertices"][2]["jobs_by_state"]["ready"], 1);
+  ASSERT_EQ(after["edges"].size(), 1U) << after;
+  EXPECT_EQ(after["edges"][0]["from"], 2);
+  EXPECT_EQ(here.json({"graph", "wf.torc", "late"})["vertices"].size(), 2U);
 }
 
 TEST(Check, reads_standard_input_and_pipes) {

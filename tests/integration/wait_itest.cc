@@ -134,6 +134,34 @@ TEST_P(Wait, does_not_wait_for_what_is_held) {
   EXPECT_TRUE(ended.says("torc release wf.torc --all")) << ended;
 }
 
+// As a run of that job would end.
+TEST_P(Wait, says_that_what_is_left_behind_a_held_job_is_not_finished) {
+  make_store();
+  ASSERT_EQ(here.run({"hold", "a"}).exit_code, 0);
+  const Ended ended = here.run({"wait", "b"});
+  EXPECT_EQ(ended.exit_code, 3) << ended;
+  EXPECT_TRUE(ended.says("torc release wf.torc --all")) << ended;
+  ASSERT_EQ(here.run({"cancel", "a"}).exit_code, 0);
+  EXPECT_EQ(here.run({"wait", "b"}).exit_code, 1);
+}
+
+TEST_P(Wait, gives_no_command_that_would_run_nothing) {
+  here.write("big.yaml", R"(name: big
+jobs: [{name: a, command: "true", resource_requirements: r}]
+resource_requirements: [{name: r, num_cpus: 1000}]
+)");
+  ASSERT_EQ(here.run({"init", "big.yaml", "--engine", GetParam()}).exit_code, 0);
+  const auto waiting = here.start({"wait", "big.torc"});
+  ASSERT_TRUE(wait_until({waiting.get()}, [&] {
+    return waiting->err().find("this machine could not take what is ready: it needs 1000 CPUs") !=
+           std::string::npos;
+  })) << waiting->err();
+  EXPECT_EQ(waiting->err().find("torc run"), std::string::npos) << waiting->err();
+  const Ended status = here.run({"status", "big.torc"});
+  EXPECT_TRUE(status.says("see: torc why big.torc '#1'")) << status;
+  EXPECT_FALSE(status.says("torc run")) << status;
+}
+
 TEST_P(Wait, tells_that_nobody_is_at_work_and_ends_by_a_signal) {
   make_store();
   const auto waiting = here.start({"wait"});

@@ -50,6 +50,7 @@ Result<Exit> run(const App& app, const AddOptions& options) {
     workflow::AdditionTerms terms;
     terms.origin.at = now;
     terms.origin.by = workflow::who_asks(app);
+    terms.brings_back = true;
     return terms;
   };
   TORC_ASSIGN(const auto added, workflow::add_to(app, *store, text, admit,

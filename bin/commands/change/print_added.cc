@@ -27,6 +27,8 @@ Exit print_added(const App& app, store::Store& store, const workflow::AdditionTe
         {"added_names", added.names},
         {"existing_jobs", added.there},
         {"existing_names", added.there_names},
+        {"returned_jobs", added.returned},
+        {"returned_names", added.returned_names},
         {"registered_workers",
          json_if(added.live_workers.has_value(), added.live_workers.value_or(0))},
         {"diagnostics", diagnostics_json(shown)["diagnostics"]}};
@@ -38,14 +40,18 @@ Exit print_added(const App& app, store::Store& store, const workflow::AdditionTe
   if (added.jobs > 0) {
     say(app.out, "{} {}: {}\n", dry_run ? "would add" : "added", plural(added.jobs, "job"),
         show_first(added.names, added.jobs));
-  } else {
+  } else if (added.returned == 0) {
     say(app.out, "nothing to add\n");
+  }
+  if (added.returned > 0) {
+    say(app.out, "{}: {}: {}\n", dry_run ? "would be back in the workflow" : "back in the workflow",
+        plural(added.returned, "job"), show_first(added.returned_names, added.returned));
   }
   if (added.there > 0) {
     say(app.out, "there already: {}: {}\n", plural(added.there, "job"),
         show_first(added.there_names, added.there));
   }
-  if (added.jobs > 0 && !dry_run) say_presence(app, store);
+  if (added.jobs + added.returned > 0 && !dry_run) say_presence(app, store);
   return Exit::ok;
 }
 

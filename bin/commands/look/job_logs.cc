@@ -132,7 +132,7 @@ class Follower {
   bool in_a_line_ = false;                     // which what was printed last has not ended
 };
 
-// Whether a job that has not run yet will.
+// Whether a job that waits, also to run once more, will start.
 enum class Start : std::uint8_t { by_itself, by_a_person, never };
 
 Start outlook(const report::Situation& around, const report::JobNow& now) {
@@ -265,7 +265,11 @@ Result<Exit> follow(const App& app, store::Store& store, const std::string& name
     } else if (claim::is_over(now->job.state)) {
       say(app.err, "torc: {} has not run: it is {}\n", printable(name),
           claim::to_string(now->job.state));
-    } else {
+    }
+    const bool waits = !claim::is_over(now->job.state) && !claim::is_live(now->job.state);
+    const bool has_ended = superseded || (waits && wanted == newest);
+    if (attempt && has_ended) return Exit::ok;
+    if (waits && !superseded) {
       TORC_ASSIGN(const auto around, report::look_around(app, store, report::AskSlurm::no));
       const Start start = outlook(around, *now);
       const std::string why = fmt::format("torc why {} {}", shown, shell_word(name));
@@ -274,11 +278,12 @@ Result<Exit> follow(const App& app, store::Store& store, const std::string& name
             printable(name), claim::to_string(now->job.state), why);
         return Exit::failed;
       }
-      if (!std::exchange(told, true))
+      // From one attempt to the next it goes by itself.
+      const bool is_worth_telling = newest == 0 || start == Start::by_a_person;
+      if (is_worth_telling && !std::exchange(told, true))
         say(app.err, "torc: waiting for {} to start{}\n", printable(name),
             start == Start::by_a_person ? "; why it does not: " + why : "");
     }
-    if (superseded && attempt) return Exit::ok;
     if (superseded) {
       report::choose_attempt(now->output, wanted + 1);
       TORC_TRY(follower.print_news(now->output));

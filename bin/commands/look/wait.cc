@@ -18,6 +18,7 @@
 #include "bin/flags.h"
 #include "lib/base/plural.h"
 #include "lib/base/quantities.h"
+#include "lib/claim/queries/chosen_jobs.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/transactions/reset.h"
 #include "lib/report/job_view.h"
@@ -39,6 +40,7 @@ constexpr std::uint64_t kLooksAtPresence = 5;
 struct Look {
   claim::WorkflowState workflow;
   std::optional<ChosenCounts> chosen;  // of the jobs that were named
+  std::optional<ChosenCounts> needed;  // of these and all that they wait for
 
   [[nodiscard]] const claim::Counts& counts() const {
     return chosen ? chosen->counts : workflow.counts;
@@ -51,8 +53,16 @@ struct Look {
       over += claim::is_terminal(s) ? chosen->of(s) : 0;
     return over == chosen->jobs() && chosen->ending == 0;
   }
+  // Whether a job that waits was never reached, or may be yet, is said by what it waits for.
+  [[nodiscard]] Exit exit() const {
+    if (!chosen) return exit_of(workflow);
+    const Exit alone = exit_of(*chosen);
+    const bool waits = alone != Exit::ok && chosen->of(claim::JobState::blocked) > 0;
+    return waits && needed ? exit_of(*needed) : alone;
+  }
 };
 
+// Where it is over, with what those that were named wait for.
 Result<Look> look(store::Store& store, const ChosenJobs& chosen) {
   Look look;
   if (chosen) {
@@ -60,7 +70,13 @@ Result<Look> look(store::Store& store, const ChosenJobs& chosen) {
   }
   TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
     TORC_ASSIGN(look.workflow, claim::read_workflow(reader));
-    return claim::leave_out_removed(reader, look.workflow);
+    auto counted = claim::leave_out_removed(reader, look.workflow);
+    if (!counted.ok() || !chosen || !look.is_over()) return counted;
+    TORC_ASSIGN(const auto upstreams, claim::with_upstreams(reader, *chosen));
+    claim::Change left;
+    TORC_ASSIGN(const auto needed, claim::in_the_file(reader, upstreams, left));
+    TORC_ASSIGN(look.needed, count_chosen(reader, needed));
+    return {};
   }));
   return look;
 }
@@ -96,6 +112,8 @@ void tell_end(const App& app, const Look& look, const Path& store, const ChosenJ
   if (quiet) return print(app.err, first_failures(app, store, w, chosen), shown, again);
   if (look.chosen) {
     say(app.out, "{}: {}\n", printable(w.name), show(*look.chosen));
+    if (look.needed && look.needed->of(claim::JobState::held) > 0)
+      say(app.out, "held jobs run when they are released: torc release {} --all\n", shown);
     return print(app.out, first_failures(app, store, w, chosen), shown, again);
   }
   say(app.out, "{}: {} of {} completed: {}\n", printable(w.name),
@@ -140,7 +158,7 @@ Result<Exit> run(const App& app, const WaitOptions& options) {
     TORC_ASSIGN(const Look now, look(*store, chosen));
     if (now.is_over()) {
       tell_end(app, now, store->directory(), chosen, options.quiet);
-      return now.chosen ? exit_of(*now.chosen) : exit_of(now.workflow);
+      return now.exit();
     }
     const BootTime waited = app.clock.boot_now() - begun;
     if (options.timeout && waited >= *options.timeout) {

@@ -1,7 +1,6 @@
 // torc graph: who waits for whom, of a workflow file, or of a store with the states of its jobs.
 #include <fmt/format.h>
 
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <system_error>
@@ -15,9 +14,8 @@
 #include "bin/commands/spec_report.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
-#include "lib/claim/queries/queries.h"
-#include "lib/claim/rules/workflow_state.h"
 #include "lib/claim/tables/transaction.h"
+#include "lib/claim/transactions/reset.h"
 #include "lib/report/graph.h"
 #include "lib/report/job_view.h"
 #include "lib/workflow/context/spec_text.h"
@@ -34,53 +32,48 @@ struct GraphOptions {
   bool json = false;
 };
 
-// The file in the store; what it names lies where it was made.
-Result<workflow::LoadedSpec> load_from_store(const App& app, store::Store& store) {
-  std::string settings;
-  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-    TORC_ASSIGN(claim::WorkflowState workflow, claim::read_workflow(reader));
-    settings = std::move(workflow.settings);
-    return {};
-  }));
-  TORC_ASSIGN(const workflow::WorkflowSettings decoded,
-              workflow::decode_workflow_settings(settings));
-  return workflow::load_spec(
-      app, workflow::spec_copy_in(app, store.directory()).string(), workflow::Purpose::look,
-      workflow::likely_working_directory(decoded.directory, store.directory()));
-}
-
 bool is_directory(const App& app, const std::string& target) {
   std::error_code error;
   return std::filesystem::is_directory((app.directory / target).lexically_normal(), error);
 }
 
-// Of a workflow file alone, or of a store with what has become of its jobs.
-Result<report::Graph> draw(const workflow::LoadedSpec& loaded, store::Store* store) {
-  report::Graph graph =
-      report::make_graph(*loaded.workflow, *loaded.expansion, spec::outline(*loaded.expansion));
-  if (store == nullptr) return graph;
-  const report::Graph bare = graph;
-  TORC_TRY(store->view(store::Freshness::latest, [&](const claim::Reader& reader) {
-    graph = bare;
-    return report::add_states(graph, *loaded.expansion, reader);
+// The jobs that were named.
+Result<std::vector<claim::JobRange>> named_jobs(const GraphOptions& options,
+                                                const claim::Reader& reader) {
+  Selection selection;
+  selection.names = options.names;
+  TORC_ASSIGN(const auto named, select_jobs(reader, selection));
+  claim::Change left;
+  TORC_ASSIGN(auto jobs, claim::in_the_file(reader, named, left));
+  if (jobs.empty() && left.removed > 0) return all_removed();
+  return jobs;
+}
+
+// A store is drawn from what it has: what the lists and globs of its file would say by now is not
+// what its jobs were made of.
+Result<report::Graph> draw_store(const App& app, const GraphOptions& options) {
+  TORC_ASSIGN(const auto store, open_store(app, options.target));
+  report::Graph graph;
+  TORC_TRY(store->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    TORC_ASSIGN(graph, report::graph_of_store(reader));
+    if (options.names.empty()) return {};
+    TORC_ASSIGN(const auto jobs, named_jobs(options, reader));
+    report::leave_needed(graph, jobs);
+    return {};
   }));
   return graph;
 }
 
-// The jobs that were named.
-Result<std::vector<claim::JobRange>> named_jobs(const App& app, const GraphOptions& options,
-                                                const workflow::LoadedSpec& loaded,
-                                                store::Store* store) {
-  Selection selection;
-  TORC_ASSIGN(selection.names, job_words(app, options.names));
-  std::vector<claim::JobRange> jobs;
-  const auto select = [&](const claim::Reader& reader) -> Result<void> {
-    TORC_ASSIGN(jobs, select_jobs(reader, selection));
+Result<report::Graph> draw_file(const GraphOptions& options, const workflow::LoadedSpec& loaded) {
+  report::Graph graph =
+      report::make_graph(*loaded.workflow, *loaded.expansion, spec::outline(*loaded.expansion));
+  if (options.names.empty()) return graph;
+  TORC_TRY(look_before_store(loaded, [&](const claim::Reader& reader) -> Result<void> {
+    TORC_ASSIGN(const auto jobs, named_jobs(options, reader));
+    report::leave_needed(graph, jobs);
     return {};
-  };
-  TORC_TRY(store != nullptr ? store->view(store::Freshness::latest, select)
-                            : look_before_store(loaded, select));
-  return jobs;
+  }));
+  return graph;
 }
 
 Result<Exit> run(const App& app, GraphOptions options) {
@@ -89,18 +82,15 @@ Result<Exit> run(const App& app, GraphOptions options) {
     options.target = options.words.front();
     options.names.erase(options.names.begin());
   }
-  std::unique_ptr<store::Store> store;
+  TORC_ASSIGN(options.names, job_words(app, options.names));
+  report::Graph graph;
   if (options.target.empty() || is_directory(app, options.target)) {
-    TORC_ASSIGN(store, open_store(app, options.target));
-  }
-  TORC_ASSIGN(const auto loaded,
-              store ? load_from_store(app, *store)
-                    : workflow::load_spec(app, options.target, workflow::Purpose::look));
-  if (!loaded.expansion) return refuse_spec(app, loaded, options.json);
-  TORC_ASSIGN(report::Graph graph, draw(loaded, store.get()));
-  if (!options.names.empty()) {
-    TORC_ASSIGN(const auto jobs, named_jobs(app, options, loaded, store.get()));
-    report::leave_needed(graph, jobs);
+    TORC_ASSIGN(graph, draw_store(app, options));
+  } else {
+    TORC_ASSIGN(const auto loaded,
+                workflow::load_spec(app, options.target, workflow::Purpose::look));
+    if (!loaded.expansion) return refuse_spec(app, loaded, options.json);
+    TORC_ASSIGN(graph, draw_file(options, loaded));
   }
   if (options.json)
     say(app.out, "{}\n", report::json_text(to_json(graph)));

@@ -48,6 +48,8 @@
 #include "lib/worker/loop/worker.h"
 #include "lib/worker/setup/worker_setup.h"
 #include "lib/workflow/change/apply.h"
+#include "lib/workflow/change/beside_file.h"
+#include "lib/workflow/change/job_matching.h"
 #include "lib/workflow/context/sharing.h"
 #include "lib/workflow/context/spec_text.h"
 #include "lib/workflow/plan/make_store.h"
@@ -61,8 +63,9 @@ struct RunOptions {
   ChoiceOptions choice;
   std::string store;  // for a spec: where to make the store
   std::string engine = "auto";
-  bool spec_flags = false;  // flags were given that only a spec can use
-  std::string again;        // the command, to be said once more
+  bool spec_flags = false;         // flags were given that only a spec can use
+  std::string again;               // the command, to be said once more
+  std::vector<std::string> named;  // jobs that it names, as they were written
   bool json = false;
   bool yes = false;      // completed jobs run again without a question
   bool dry_run = false;  // of a workflow file: say what would run
@@ -97,7 +100,8 @@ Result<void> refuse_what_was_added(const App& app, const store::Store& store,
       fmt::format("{} would run more than {} says: job '{}' is not in the file; it runs '{}'",
                   store.directory().string(), loaded.file, printable(found.alone->first),
                   printable(found.alone->second.substr(0, 60))),
-      fmt::format("`torc run {}` goes on with all of it; `torc cancel` what is not to run",
+      fmt::format("`torc run {0}` goes on with all of it; `torc rm {0} NAME` takes out what is not "
+                  "to run",
                   workflow::shown_path(app, store.directory()))};
 }
 
@@ -345,6 +349,37 @@ Result<std::optional<ChosenCounts>> count_at_end(const App& app,
   return std::optional(std::move(counts));
 }
 
+// Whether `torc run FILE` would refuse to go on, at the latest when what failed is retried.
+Result<bool> has_jobs_beside(store::Store& store, const workflow::LoadedSpec& loaded) {
+  const claim::Plan plan = workflow::make_plan(loaded, {});
+  bool has = false;
+  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    TORC_ASSIGN(const auto matching, workflow::match_jobs(reader, plan, {}));
+    TORC_ASSIGN(const auto first,
+                workflow::first_beside_file(reader, matching.added, workflow::Failed::is_retried));
+    has = first.has_value();
+    return {};
+  }));
+  return has;
+}
+
+// The command that goes on where a run of a workflow file has ended: people may have added jobs to
+// the store, which that does not stand for.
+std::string how_to_go_on(const App& app, const RunOptions& options,
+                         const workflow::LoadedSpec& loaded, const worker::WorkerSummary& summary,
+                         const Path& directory) {
+  const claim::WorkflowState& w = summary.workflow;
+  if (w.finished() && w.all_completed()) return options.again;
+  const auto store = store::Store::open(app.world, directory, workflow::worker_tuning());
+  if (!store) return options.again;
+  const auto beside = has_jobs_beside(**store, loaded);
+  if (w.finished()) (*store)->forget_copy();  // as its worker has done
+  if (!beside || !*beside) return options.again;
+  std::string command = "torc run " + shell_word(workflow::shown_path(app, directory));
+  for (const std::string& name : options.named) command += " " + shell_word(name);
+  return command;
+}
+
 // Jobs that the workflow has no more, which its counters have.
 Result<claim::WorkflowState> removed_counts(store::Store& store) {
   claim::WorkflowState all;
@@ -371,6 +406,7 @@ Result<bool> is_over(store::Store& store) {
 
 Result<Exit> run(const App& app, RunOptions options) {
   std::unique_ptr<store::Store> store;
+  std::optional<workflow::LoadedSpec> file;
   std::error_code error;
   const Path target = (app.directory / options.target).lexically_normal();
   const auto kind = std::filesystem::status(target, error).type();
@@ -404,6 +440,7 @@ Result<Exit> run(const App& app, RunOptions options) {
     }
     TORC_ASSIGN(store, store_of_spec(app, options, loaded, workdir));
     if (store == nullptr) return options.dry_run ? Exit::ok : Exit::failed;
+    file = std::move(loaded);
   }
   const Path directory = store->directory();
   TORC_ASSIGN(const ChosenJobs chosen, chosen_jobs(*store, options.choice));
@@ -464,12 +501,14 @@ Result<Exit> run(const App& app, RunOptions options) {
     say(app.err, "torc: note: {}\n", outdated);
   const auto took = std::chrono::duration_cast<WallTime>(app.clock.boot_now() - begun);
   TORC_ASSIGN(const auto counts, count_at_end(app, *summary, directory, chosen));
-  const RunEnd end{*summary, directory, took, was_over, chosen, counts, options.again};
+  const std::string again =
+      file ? how_to_go_on(app, options, *file, *summary, directory) : options.again;
+  const RunEnd end{*summary, directory, took, was_over, chosen, counts, again};
   if (options.json) {
     print_json(app, end);
   } else if (options.worker.quiet) {
     print(app.err, first_failures(app, directory, summary->workflow, chosen),
-          workflow::shown_path(app, directory), options.again);
+          workflow::shown_path(app, directory), again);
   } else {
     print_summary(app, end);
   }
@@ -530,6 +569,7 @@ void add_run(Command& c) {
         o.target = o.words.front();
         o.choice.names.erase(o.choice.names.begin());
       }
+      o.named = o.choice.names;
       return run_with_lists(guarded, o);
     });
   });

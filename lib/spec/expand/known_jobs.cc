@@ -254,6 +254,16 @@ void compare_known(const Workflow& addition, const Expansion& expansion, Existin
     for (std::uint64_t k = 0; k < entry.count; ++k) {
       const auto found = comparison.compare(entry, *recipe, k);
       if (!found) continue;
+      if (jobs.existing().is_removed(jobs.number_of(entry.first + k))) {
+        report.error(
+            addition.jobs[entry.source].place,
+            fmt::format("the job {} was taken out of the workflow, where it had another {}: there "
+                        "{}, here {}",
+                        torc::quoted(recipe->name(k)), found->what, found->there, found->here),
+            fmt::format("give it another name; `torc rm --undo {}` brings it back as it was",
+                        shell_word(recipe->name(k))));
+        break;
+      }
       report.error(
           addition.jobs[entry.source].place,
           fmt::format("the job {} is in the workflow already with another {}: there {}, "

@@ -30,6 +30,7 @@ struct Wait {
   std::uint64_t last = 0;        // the job that ends last of those they wait for,
   std::uint32_t last_stage = 0;  // of several the one in the last stage
   bool known = false;
+  bool begun = false;
 };
 
 class Outliner {
@@ -94,12 +95,14 @@ class Outliner {
   void settle(std::size_t first) {
     if (waits_[first].known) return;
     std::vector<Frame> stack{{first, 0, kNone}};
+    waits_[first].begun = true;
     while (!stack.empty()) {
       const std::size_t before = look_on(stack.back());
       if (before == kNone) {
         waits_[stack.back().set].known = true;
         stack.pop_back();
       } else {
+        waits_[before].begun = true;
         stack.push_back({before, 0, kNone});
       }
     }
@@ -116,7 +119,8 @@ class Outliner {
         const Segment& segment = outline_.segments[frame.segment];
         if (segment.first >= range.end()) break;
         const std::size_t set = set_of_[frame.segment];
-        if (set != kNone && !waits_[set].known) return set;
+        // One that was begun waits for this one: a file has no such, a damaged store may.
+        if (set != kNone && !waits_[set].known && !waits_[set].begun) return set;
         const std::uint32_t stage = set == kNone ? 0 : waits_[set].stage;
         wait.stage = std::max(wait.stage, stage + 1);
         const auto end = end_of(frame.segment);
@@ -142,7 +146,8 @@ class Outliner {
     outline_.length = end_of(last);
     if (outline_.length.count() == 0) return;
     std::uint64_t job = outline_.segments[last].first;
-    while (job != 0) {
+    // No chain is longer, unless jobs wait for each other.
+    while (job != 0 && outline_.critical.size() < outline_.segments.size()) {
       outline_.critical.push_back(job);
       const std::size_t set = set_of_[segment_of(outline_.segments, job)];
       job = set == kNone ? 0 : waits_[set].last;

@@ -44,6 +44,8 @@ class ExistingWorkflow : public Definitions {
     std::map<std::string, std::uint32_t> limits;    // of the workflow: how much it has of them
   };
   [[nodiscard]] virtual Job job(std::uint64_t number) = 0;
+  // Whether the workflow has it no more: a person took it out, or its file has it no more.
+  [[nodiscard]] virtual bool is_removed(std::uint64_t /*number*/) const { return false; }
   // How many jobs of the entry, by its name as written, run at a time; nullopt: no limit.
   [[nodiscard]] virtual std::optional<std::uint32_t> limit_of(std::string_view entry) = 0;
   // What jobs may name in their limits. Without a place.

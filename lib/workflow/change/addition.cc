@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "lib/claim/queries/chosen_jobs.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/rules/workflow_state.h"
@@ -16,6 +17,7 @@
 #include "lib/spec/load/load.h"
 #include "lib/spec/text/source.h"
 #include "lib/store/disk/disk.h"
+#include "lib/workflow/change/removal.h"
 #include "lib/workflow/change/stored_workflow.h"
 #include "lib/workflow/context/file_search.h"
 #include "lib/workflow/context/spec_text.h"
@@ -78,11 +80,16 @@ class Attempt {
     added_.good = loaded.expansion && !has_error(loaded.diagnostics);
     added_.diagnostics = std::move(loaded.diagnostics);
     if (!added_.good) return invalid("the addition has mistakes", "");
-    tell_names(stored, *loaded.expansion);
+    const spec::Expansion& expansion = *loaded.expansion;
+    TORC_ASSIGN(const auto returned, terms.brings_back ? taken_out(tx, expansion.there)
+                                                       : std::vector<claim::JobRange>());
+    tell_names(stored, expansion, returned);
+    // First: what is added waits for what they are then.
+    if (!returned.empty()) TORC_TRY(put_back(tx, returned, terms.origin));
     claim::Plan plan;
-    add_expansion(plan, *loaded.workflow, *loaded.expansion);
+    add_expansion(plan, *loaded.workflow, expansion);
     TORC_TRY(claim::add_jobs(tx, std::move(plan), std::move(terms.origin)));
-    const std::vector<claim::UserDatum> user_data = user_data_of(*loaded.expansion);
+    const std::vector<claim::UserDatum> user_data = user_data_of(expansion);
     Result<void> declared = claim::add_user_data(tx, user_data);
     if (declared.ok() || declared.error().kind != ErrorKind::invalid) return declared;
     added_.diagnostics = conflicts_of(tx, text, *loaded.workflow, user_data);
@@ -93,7 +100,19 @@ class Attempt {
   [[nodiscard]] const Added& added() const { return added_; }
 
  private:
-  void tell_names(StoredWorkflow& stored, const spec::Expansion& expansion) {
+  // Of jobs that are there, those that the workflow has no more, and what these wait for of such.
+  static Result<std::vector<claim::JobRange>> taken_out(const claim::Reader& reader,
+                                                        const std::vector<spec::Range>& there) {
+    std::vector<claim::JobRange> jobs;
+    for (const spec::Range& r : there) jobs.push_back({JobId{r.first}, r.count});
+    TORC_ASSIGN(const auto removed, claim::removed_jobs(reader, jobs));
+    if (removed.empty()) return removed;
+    TORC_ASSIGN(const auto all, claim::with_upstreams(reader, removed));
+    return claim::removed_jobs(reader, all);
+  }
+
+  void tell_names(StoredWorkflow& stored, const spec::Expansion& expansion,
+                  const std::vector<claim::JobRange>& returned) {
     for (const spec::ExpandedEntry& entry : expansion.entries) {
       added_.jobs += entry.count;
       const auto recipe = spec::Recipe::decode(entry.recipe);
@@ -101,11 +120,18 @@ class Attempt {
            ++k)
         added_.names.push_back(recipe->name(k));
     }
-    for (const spec::Range& r : expansion.there) {
-      added_.there += r.count;
-      for (std::uint64_t id = r.first; id < r.end() && added_.there_names.size() < Added::kNames;
-           ++id)
-        added_.there_names.push_back(stored.job(id).texts.name);
+    std::vector<claim::JobRange> there;
+    for (const spec::Range& r : expansion.there) there.push_back({JobId{r.first}, r.count});
+    tell(stored, claim::without(there, returned), added_.there, added_.there_names);
+    tell(stored, returned, added_.returned, added_.returned_names);
+  }
+
+  static void tell(StoredWorkflow& stored, const std::vector<claim::JobRange>& jobs,
+                   std::uint64_t& count, std::vector<std::string>& names) {
+    count = claim::jobs_in(jobs);
+    for (const claim::JobRange& r : jobs) {
+      for (std::uint64_t i = 0; i < r.count && names.size() < Added::kNames; ++i)
+        names.push_back(stored.job(raw(r.first) + i).texts.name);
     }
   }
 

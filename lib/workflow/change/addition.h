@@ -32,6 +32,9 @@ struct AdditionTerms {
   claim::Origin origin;
   std::uint64_t after = 0;               // a job that all of it waits for; 0: none
   spec::ResourceRequirements resources;  // of jobs that name none
+  // Jobs that are there, the same, and were taken out of the workflow come back, with what they
+  // wait for. Else they stay out.
+  bool brings_back = false;
 };
 using AdmitAddition =
     std::function<Result<AdditionTerms>(const claim::Reader& reader, AdditionText& text)>;
@@ -44,6 +47,8 @@ struct Added {
   std::vector<std::string> names;  // of the first
   std::uint64_t there = 0;         // left alone
   std::vector<std::string> there_names;
+  std::uint64_t returned = 0;  // that were taken out, and are back
+  std::vector<std::string> returned_names;
   // Workers; nullopt: it could not be seen once the addition was there.
   std::optional<std::uint64_t> live_workers;
 };

@@ -16,6 +16,7 @@
 #include "lib/claim/tables/tables.h"
 #include "lib/claim/transactions/live.h"
 #include "lib/workflow/change/action_difference.h"
+#include "lib/workflow/change/beside_file.h"
 #include "lib/workflow/change/job_matching.h"
 #include "lib/workflow/change/limit_terms.h"
 #include "lib/workflow/change/new_dependencies.h"
@@ -364,20 +365,13 @@ class DifferenceSearch {
     found_.reshape.returned = matching_.returned;
     TORC_TRY(note_each(matching_.removed, Edit::Kind::removed));
     TORC_TRY(note_each(matching_.returned, Edit::Kind::returned));
-    for (const JobRange& range : matching_.added) {
-      for (std::uint64_t at = raw(range.first); at < end_of(range) && !found_.alone; ++at) {
-        const auto job = state_.job(at);
-        TORC_TRY(state_.sound());
-        if (job && claim::is_terminal(job->state) && job->revoked == claim::Revoked::no &&
-            !claim::is_passed_over(*job))
-          continue;
-        const auto t = claim::read_template(reader_, JobId{at});
-        if (!t) return damaged_job(fmt::format("#{}", at));
-        TORC_ASSIGN(const spec::Recipe recipe, recipe_of(*t));
-        spec::RenderedJob shown = recipe.render(at - raw(t->first));
-        found_.alone = {std::move(shown.name), std::move(shown.command)};
-      }
-    }
+    TORC_ASSIGN(const auto beside, first_beside_file(reader_, matching_.added, Failed::is_over));
+    if (!beside) return {};
+    const auto t = claim::read_template(reader_, *beside);
+    if (!t) return damaged_job(fmt::format("#{}", raw(*beside)));
+    TORC_ASSIGN(const spec::Recipe recipe, recipe_of(*t));
+    spec::RenderedJob shown = recipe.render(raw(*beside) - raw(t->first));
+    found_.alone = {std::move(shown.name), std::move(shown.command)};
     return {};
   }
 

@@ -57,7 +57,8 @@ struct Difference {
   std::vector<claim::JobRange> outdated;
   bool has_other_environment = false;  // of all jobs
   spec::Environment env;               // of all jobs, as the file has it
-  // The first job of the store alone that is not over, and its command: it was added there.
+  // The first job of the store alone that is not over, and its command: a person added it there
+  // (beside_file.h).
   std::optional<std::pair<std::string, std::string>> alone;
   // The state that it was found in: another commit may have changed it since.
   std::uint64_t jobs = 0;

@@ -280,5 +280,38 @@ TEST_F(ApplyTest, jobs_of_the_store_alone_are_none_of_the_files_business) {
   EXPECT_EQ(state("report"), C);
 }
 
+// What a job of the file has spawned belongs to that; what a person added stands for itself, and so
+// does what jobs of his have spawned.
+TEST_F(ApplyTest, jobs_that_a_person_added_stand_alone) {
+  run_all();
+  std::uint64_t next = 6;
+  const auto add = [&](const std::string& name, std::uint64_t parent) {
+    claim::Plan addition =
+        plan_in("name: wf\njobs: [{name: " + name + ", command: " + name + "}]\n");
+    addition.templates[0].first = JobId{next++};
+    addition.definitions.clear();
+    claim::Origin origin;
+    origin.parent = origin.root = JobId{parent};
+    origin.depth = parent == 0 ? 0 : 1;
+    ++wf.tx.number;
+    ASSERT_TRUE(claim::add_jobs(wf.tx, addition, origin).ok());
+  };
+  const auto alone = [&] {
+    std::vector<claim::UserDatum> data;
+    const claim::Plan plan = plan_in(kFirst, &data);
+    const auto found = difference(wf.tx, plan, data);
+    EXPECT_TRUE(found.ok());
+    return found.ok() && found->alone ? found->alone->first : std::string();
+  };
+  add("spawned", 1);
+  EXPECT_EQ(alone(), "");
+  add("extra", 0);
+  EXPECT_EQ(alone(), "extra");
+  run_all();
+  EXPECT_EQ(alone(), "");
+  add("of_extra", 7);
+  EXPECT_EQ(alone(), "of_extra");
+}
+
 }  // namespace
 }  // namespace torc::workflow

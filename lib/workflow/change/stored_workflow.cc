@@ -120,6 +120,10 @@ spec::ExistingWorkflow::Job StoredWorkflow::job(std::uint64_t number) {
   return job;
 }
 
+bool StoredWorkflow::is_removed(std::uint64_t number) const {
+  return claim::is_removed(*reader_, JobId{number});
+}
+
 const std::vector<claim::Limit>& StoredWorkflow::limits() {
   if (!limits_) {
     limits_.emplace();

@@ -31,6 +31,7 @@ class StoredWorkflow : public spec::ExistingWorkflow {
       Entries which,
       const std::function<bool(std::uint64_t first, const spec::Recipe& recipe)>& visit) override;
   [[nodiscard]] Job job(std::uint64_t number) override;
+  [[nodiscard]] bool is_removed(std::uint64_t number) const override;
   [[nodiscard]] std::optional<std::uint32_t> limit_of(std::string_view entry) override;
   [[nodiscard]] std::vector<spec::Limit> named_limits() override;
   [[nodiscard]] std::optional<std::uint32_t> max_parallel() override;
