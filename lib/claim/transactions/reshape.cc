@@ -78,7 +78,8 @@ class Reshaping {
     what_.stale = joined_ranges(std::move(what_.stale));
     std::vector<JobRange> again;
     if (!what_.stale.empty()) {
-      TORC_ASSIGN(again, with_downstream(tx_, what_.stale));
+      TORC_ASSIGN(Reach reach, reach_of_reset(tx_, what_.stale));
+      again = std::move(reach.jobs);
       if (what_.keeps_results) TORC_TRY(retired_.note(again));
     }
     std::vector<JobRange> ended;
@@ -251,9 +252,10 @@ class Reshaping {
       const auto kept = tx_.get(removed_key(JobId{id}));
       const auto before = kept && !kept->empty() ? decode_job(*kept) : std::nullopt;
       tx_.erase(removed_key(JobId{id}));
-      if (job.state != JobState::canceled || job.outcome.cause != EndCause::removed) return;
-      // Held, or canceled by a person.
-      const bool as_it_was = before && before->attempt == job.attempt && job.revoked == Revoked::no;
+      if (!is_removed(job)) return;
+      // Held, or canceled by a person; of what was withdrawn it is the spawner that is kept.
+      const bool as_it_was = before && !is_withdrawn(job) && before->attempt == job.attempt &&
+                             job.revoked == Revoked::no;
       const Job after = as_it_was ? *before : retry(job);
       ledger.change(id, job, after);
       done_.returned.note(JobId{id}, job, after);
