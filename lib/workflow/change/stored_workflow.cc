@@ -6,6 +6,7 @@
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/workflow_state.h"
 #include "lib/claim/tables/definition.h"
+#include "lib/claim/transactions/spawn_again.h"
 
 namespace torc::workflow {
 namespace {
@@ -118,6 +119,13 @@ spec::ExistingWorkflow::Job StoredWorkflow::job(std::uint64_t number) {
   }
   for (auto& [condition, jobs] : job.conditional) spec::normalise(jobs);
   return job;
+}
+
+spec::ExistingWorkflow::Naming StoredWorkflow::naming(std::uint64_t number) {
+  const auto can = claim::can_be_spawned_again(*reader_, JobId{number}, spawner_);
+  if (!can) note(can.error());
+  if (!can || !*can) return Naming::same;
+  return claim::is_removed(*reader_, JobId{number}) ? Naming::anew_also : Naming::anew;
 }
 
 const std::vector<claim::Limit>& StoredWorkflow::limits() {
