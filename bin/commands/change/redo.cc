@@ -19,7 +19,7 @@ namespace {
 
 // Jobs that completed and would lose their results, as of now.
 std::uint64_t completed_of(const ChangeReport& report) {
-  return report.change.changed[static_cast<std::size_t>(claim::JobState::completed)];
+  return report.change.lost_results();
 }
 
 // What could not run again, since an input file is not there, would only lose its result.

@@ -58,7 +58,7 @@ Result<ChangeReport> reset_jobs(const App& app, store::Store& store, const Selec
     change.add(left);
     // With the whole workflow also what none of its jobs makes goes back to the start.
     if (selection.all) TORC_TRY(claim::clear_ephemeral(tx, {JobId{0}, 1}));
-    const auto results = change.changed[static_cast<std::size_t>(JobState::completed)];
+    const std::uint64_t results = change.lost_results();
     if (results > 0 && !o.yes && !o.dry_run) return would_discard(results);
     return then ? then(tx) : Result<void>();
   };

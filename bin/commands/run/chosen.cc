@@ -133,7 +133,7 @@ Result<bool> force_jobs(const App& app, store::Store& store, const ChoiceOptions
     ResetOptions planned = reset;
     planned.dry_run = true;
     TORC_ASSIGN(const auto plan, reset_jobs(app, store, selection, planned));
-    const auto completed = plan.change.changed[static_cast<std::size_t>(JobState::completed)];
+    const std::uint64_t completed = plan.change.lost_results();
     if (completed > 0) {
       print_change(app, plan, "would run again:", true, store.directory());
       if (!confirms_redoing(app, completed)) {
