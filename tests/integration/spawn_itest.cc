@@ -193,6 +193,20 @@ TEST_P(Spawned, a_circle_is_refused) {
   expect_sound();
 }
 
+TEST_P(Spawned, what_came_before_its_spawner_is_not_silently_left_out) {
+  const std::string spawn = "{name: NAME, command: \"" + here.torc({}).argv[0] +
+                            " spawn --name sp --command true --now\"}";
+  const auto file = [&](const std::string& name) {
+    std::string text = spawn;
+    return "jobs: [" + text.replace(text.find("NAME"), 4, name) + "]\n";
+  };
+  ASSERT_EQ(run_file(file("gen")).exit_code, 0);
+  ASSERT_EQ(here.run({"rm", "sp"}).exit_code, 0);
+  EXPECT_EQ(run_file(file("other")).exit_code, 1);
+  const Ended logs = here.run({"logs", "other", "--stderr"});
+  EXPECT_TRUE(logs.says("the job 'sp' is out of the workflow")) << logs;
+}
+
 TEST_P(Spawned, a_sweep_comes_back_in_part) {
   const auto file = [&](const std::string& values, const std::string& word) {
     return "jobs:\n  - name: gen\n    command: |\n      " + here.torc({}).argv[0] +

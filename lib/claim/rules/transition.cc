@@ -167,6 +167,7 @@ Job retry(Job job) {
   job.lost = 0;
   job.stopped = 0;
   job.suspicion = Suspicion::none;
+  if (is_removed(job)) job.outcome.because = JobId{};  // it is withdrawn no more
   if (job.revoked != Revoked::no) {
     job.revoked = Revoked::ending_then_again;
     return job;

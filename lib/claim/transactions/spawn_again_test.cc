@@ -166,6 +166,21 @@ TEST_F(SpawnAgain, what_runs_beside_its_spawner_is_ended_only_by_force) {
   EXPECT_EQ(run_all(), Ids{2});
 }
 
+TEST_F(SpawnAgain, what_still_runs_is_ended_before_it_runs_anew) {
+  const auto first = claim_next();
+  spawn(says(2, 1, "beside", {}), first);
+  const auto beside = claim_next();
+  wf.start(worker, beside);
+  complete(first);
+  ASSERT_TRUE(reset(1, Force::yes).ok());
+  const auto second = claim_next();
+  ASSERT_TRUE(again(says(2, 1, "beside", {}), second).ok());
+  complete(second);
+  EXPECT_EQ(run_all(), Ids{}) << "its worker has not ended it";
+  (void)wf.finish(worker, beside);
+  EXPECT_EQ(run_all(), Ids{2});
+}
+
 TEST_F(SpawnAgain, nobody_starts_since_what_it_waits_for_was_withdrawn) {
   const auto first = claim_next();
   spawn(says(2, 1, "beside", {}), first);
