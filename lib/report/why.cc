@@ -152,6 +152,13 @@ class Inquiry {
       case JobState::terminated:
         return add("upstream", text, words_.command("retry", a.job));
       case JobState::canceled: {
+        if (const auto up = claim::read_job(reader_, a.job); up && claim::is_withdrawn(*up)) {
+          return add(
+              "upstream",
+              fmt::format("{} {}, which spawned it, went back to the start.", text,
+                          words_.state_of(up->outcome.because)),
+              "it waits until that job spawns it again; or: " + words_.command("rm --undo", a.job));
+        }
         const JobId root = claim::root_of_cancellation(reader_, a.job);
         if (claim::is_removed(reader_, root))
           return add("upstream", text, words_.command("rm --undo", root));
@@ -224,6 +231,12 @@ class Inquiry {
                         because),
             words_.remedy_for(root));
       }
+    } else if (claim::is_withdrawn(job_)) {
+      add("canceled",
+          fmt::format("It was spawned by {}, which went back to the start: it runs only if that "
+                      "spawns it again.",
+                      words_.state_of(o.because)),
+          command("rm --undo") + " lets it run as it is");
     } else if (claim::is_removed(job_)) {
       add("canceled",
           fmt::format("It is no longer in the workflow: its file does not have it, or `torc rm` "

@@ -64,7 +64,7 @@ class ClaimModel {
   }
 
   // Classes that are there already are found again, the first of equal ones.
-  void add(const Plan& addition, std::uint64_t sequence) {
+  void add(const Plan& addition, std::uint64_t sequence, JobId spawner) {
     std::vector<std::uint32_t> classes;
     std::vector<std::uint32_t> limits = {0};
     for (const Limit& wanted : addition.limits) {
@@ -93,6 +93,7 @@ class ClaimModel {
       e.of.handler = handlers[t.handler];
       e.job_class = classes[t.job_class];
       e.priority = t.priority;
+      e.spawner = raw(spawner);
       jobs_.insert(jobs_.end(), t.count, e);
     }
     add_edges(addition);
@@ -140,7 +141,8 @@ class ClaimModel {
   [[nodiscard]] std::uint64_t unmet() const {
     return static_cast<std::uint64_t>(
         std::count_if(jobs_.begin() + 1, jobs_.end(), [](const Entry& e) {
-          return e.job.state == JobState::canceled && e.job.outcome.cause == EndCause::unmet;
+          return is_out(e.job) ||
+                 (e.job.state == JobState::canceled && e.job.outcome.cause == EndCause::unmet);
         }));
   }
   [[nodiscard]] std::uint64_t ending() const {
@@ -250,7 +252,7 @@ class ClaimModel {
   }
   std::vector<std::uint64_t> retry(const std::vector<JobRange>& jobs, std::uint64_t sequence) {
     auto changed = change(jobs, [&](std::uint64_t id, Job& j) {
-      if (is_without_chance(j)) return false;
+      if (is_without_chance(j) || is_out(j)) return false;
       if (j.state != JobState::failed && j.state != JobState::terminated &&
           j.state != JobState::canceled && j.state != JobState::delayed &&
           j.state != JobState::pending_failed)
@@ -317,6 +319,8 @@ class ClaimModel {
     const auto listed = all(ranges);
     const std::set<std::uint64_t> named(listed.begin(), listed.end());
     std::set<std::uint64_t> built = named;
+    while (!built.empty() && *built.rbegin() > jobs()) built.erase(*built.rbegin());
+    std::set<std::uint64_t> withdrawn;
     for (bool grown = true; grown;) {
       grown = false;
       for (std::uint64_t id = 1; id < jobs_.size(); ++id) {
@@ -324,19 +328,20 @@ class ClaimModel {
         if (std::any_of(up.begin(), up.end(),
                         [&](const auto& u) { return built.contains(u.first); }))
           grown = built.insert(id).second || grown;
+        if (!is_spawned_by_one_of(id, built, named, withdrawn)) continue;
+        grown = withdrawn.insert(id).second || grown;
+        grown = built.insert(id).second || grown;
       }
     }
-    while (!built.empty() && *built.rbegin() > jobs()) built.erase(*built.rbegin());
     const auto is_held = [&](auto id) { return is_live(job(id).state); };
     if (!force && std::any_of(built.begin(), built.end(), is_held)) return std::nullopt;
+    for (const std::uint64_t id : withdrawn) take_out(id, now);
+    if (!withdrawn.empty()) follow(sequence, now);
     std::vector<std::uint64_t> changed;
     std::set<std::uint64_t> again;
     for (std::uint64_t id : built) {
       Job& j = jobs_[id].job;
-      if (is_without_chance(j)) continue;
-      if (j.state == JobState::canceled &&
-          (!named.contains(id) || j.revoked == Revoked::ending_then_again))
-        continue;
+      if (is_without_chance(j) || stays_canceled(j, named.contains(id))) continue;
       const bool waits = !claim::is_over(j.state) && !is_live(j.state);
       if (is_live(j.state)) (void)cancel_only({{JobId{id}, 1}}, now);
       if (!waits) changed.push_back(id);
@@ -535,7 +540,8 @@ class ClaimModel {
     std::uint64_t age = 0;
     std::vector<std::pair<std::uint64_t, Condition>> upstream;
     bool cancels = false;
-    bool opened = false;  // what it waits for was as it should be, and no reset came since
+    bool opened = false;        // what it waits for was as it should be, and no reset came since
+    std::uint64_t spawner = 0;  // 0: it was not spawned
     // As it was when its worker's time was last looked at:
     Job seen;
   };
@@ -559,12 +565,47 @@ class ClaimModel {
   static bool is_suspected(const Job& j) {
     return j.suspicion == Suspicion::suspect || j.suspicion == Suspicion::prime;
   }
+  // What spawned it went back to the start.
+  static bool is_out(const Job& j) {
+    return j.state == JobState::canceled && j.outcome.cause == EndCause::removed;
+  }
+  static bool stays_canceled(const Job& j, bool is_named) {
+    return j.state == JobState::canceled &&
+           (!is_named || j.revoked == Revoked::ending_then_again || is_out(j));
+  }
+  [[nodiscard]] bool is_spawned_by_one_of(std::uint64_t id, const std::set<std::uint64_t>& built,
+                                          const std::set<std::uint64_t>& named,
+                                          const std::set<std::uint64_t>& withdrawn) const {
+    const std::uint64_t by = jobs_[id].spawner;
+    if (by == 0 || withdrawn.contains(by)) return by != 0;
+    return built.contains(by) && job(by).attempt > 0 && !is_without_chance(job(by)) &&
+           !stays_canceled(job(by), named.contains(by));
+  }
+  void take_out(std::uint64_t id, WallTime now) {
+    Job& j = jobs_[id].job;
+    if (is_out(j)) return;
+    const bool comes_back = j.revoked == Revoked::ending_then_again;
+    const bool has_ended = is_over(id) || (claim::is_over(j.state) && j.revoked == Revoked::no);
+    if (comes_back) j.revoked = Revoked::ending;
+    if (!has_ended && j.revoked == Revoked::no) {
+      const WallTime started = j.state == JobState::running ? j.outcome.started_at : WallTime{};
+      if (is_live(j.state)) j.revoked = Revoked::ending;
+      j.outcome = Outcome{};
+      j.outcome.started_at = started;
+      j.outcome.ended_at = now;
+    }
+    j.state = JobState::canceled;
+    j.outcome.cause = EndCause::removed;
+    j.outcome.because = JobId{jobs_[id].spawner};
+    j.not_before = WallTime{};
+    j.delay = std::chrono::seconds(0);
+  }
   static bool is_without_chance(const Job& j) {
     return j.state == JobState::canceled &&
            (j.outcome.cause == EndCause::unmet || j.outcome.cause == EndCause::upstream_failed);
   }
   [[nodiscard]] bool is_over(std::uint64_t id) const {
-    return is_terminal(job(id).state) && job(id).revoked == Revoked::no;
+    return is_terminal(job(id).state) && job(id).revoked == Revoked::no && !is_out(job(id));
   }
   [[nodiscard]] bool was_not_needed(std::uint64_t id) const {
     return job(id).state == JobState::canceled && job(id).outcome.cause == EndCause::unmet;

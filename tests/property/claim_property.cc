@@ -77,7 +77,7 @@ class World {
     origin.state = std::to_string(before);
     const auto added = add_jobs(tx_, addition, origin);
     RC_ASSERT(added.ok());
-    model_.add(addition, tx_.sequence());
+    model_.add(addition, tx_.sequence(), origin.parent);
     RC_ASSERT(raw(added->first) == before + 1);
     RC_ASSERT(added->count == model_.jobs() - before);
     compare();

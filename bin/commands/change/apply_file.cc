@@ -256,6 +256,7 @@ void print_applied(const App& app, const Applied& applied, bool dry_run, OldJobs
             "{}", fmt::join(applied.again.begin(), applied.again.begin() + shown, ", "))),
         again > static_cast<std::uint64_t>(shown) ? ", …" : "");
   }
+  say(app.out, "{}", show_withdrawn(applied.done.again, applied.withdrawn, dry_run));
   if (applied.done.taken_back > 0) {
     say(app.out, "{} {} again: the file is as it was when {} made\n",
         plural(applied.done.taken_back, "earlier result"),
@@ -319,6 +320,8 @@ ordered_json applied_json(const store::Store& store, const Applied& applied, boo
           {"again_jobs", applied.done.again.total()},
           {"redone_jobs", applied.redone()},
           {"again_names", applied.again},
+          {"withdrawn_jobs", claim::jobs_of(applied.done.again.withdrawn)},
+          {"withdrawn_names", applied.withdrawn},
           {"added_jobs", applied.done.added.count},
           {"taken_back_jobs", applied.done.taken_back},
           {"renewed_jobs", applied.accepted()},

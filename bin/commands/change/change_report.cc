@@ -33,6 +33,9 @@ ChangeReport report_of(store::Store& store, Change change) {
         report.names.clear();
         for (const JobId id : report.change.first)
           report.names.push_back(workflow::job_name(book, reader, id));
+        report.withdrawn.clear();
+        for (const JobId id : report.change.first_withdrawn)
+          report.withdrawn.push_back(workflow::job_name(book, reader, id));
         report.followers.clear();
         for (const Change::Group& group : report.change.followers) {
           std::vector<std::string>& names = report.followers.emplace_back();
@@ -51,6 +54,7 @@ ChangeReport report_of(store::Store& store, Change change) {
     report.unseen = seen.error();
     // What was read in part may not fit what was changed.
     report.names.clear();
+    report.withdrawn.clear();
     report.passed_over.clear();
     report.followers.assign(report.change.followers.size(), {});
   }
@@ -76,6 +80,8 @@ void print_change_json(const App& app, const store::Store& store, const ChangeRe
                             {"changed_jobs", change.total()},
                             {"changed_names", report.names},
                             {"changed_by_state", report::counts_json(change.changed)},
+                            {"withdrawn_jobs", claim::jobs_of(change.withdrawn)},
+                            {"withdrawn_names", report.withdrawn},
                             {"ending_jobs", change.ending},
                             {"left_alone_by_state", report::counts_json(change.left)},
                             {"passed_over", std::move(passed_over)},
@@ -112,6 +118,7 @@ void print_change(const App& app, const ChangeReport& report, std::string_view d
     say(app.out, "{} {}{}\n", done, plural(total, "job"), show_before(change, dry_run));
     say(app.out, "  {}\n", show_first(report.names, total));
   }
+  say(app.out, "{}", show_withdrawn(change, report.withdrawn, dry_run));
   for (std::size_t i = 0; i < report.followers.size(); ++i) {
     const Change::Group& g = change.followers[i];
     say(app.out, "because of that {} {} {}, not {}: {}\n", plural(g.jobs, "job"),
@@ -150,6 +157,20 @@ void say_presence(const App& app, store::Store& store) {
   if (!found.ok()) return;
   say(app.out, "{}{}", report::say_absences(*found, app.clock.wall_now()),
       report::say_nobody(app, *found, workflow::shown_path(app, store.directory())));
+}
+
+std::string show_withdrawn(const Change& change, const std::vector<std::string>& names,
+                           bool dry_run) {
+  const std::uint64_t jobs = claim::jobs_of(change.withdrawn);
+  if (jobs == 0) return "";
+  const bool by_one = change.total() == 1;
+  return fmt::format("{} that {} spawned {} only if {} {} again: {}\n", plural(jobs, "job"),
+                     by_one ? "it" : "they",
+                     dry_run     ? "would run"
+                     : jobs == 1 ? "runs"
+                                 : "run",
+                     by_one ? "it spawns" : "they spawn", jobs == 1 ? "it" : "them",
+                     show_first(names, jobs));
 }
 
 std::string show_first(const std::vector<std::string>& names, std::uint64_t all) {

@@ -12,7 +12,8 @@ namespace torc::cli {
 
 struct ChangeReport {
   claim::Change change;
-  std::vector<std::string> names;  // of change.first
+  std::vector<std::string> names;      // of change.first
+  std::vector<std::string> withdrawn;  // of change.first_withdrawn
   // Left alone because it was canceled for what became of another job, with which that began.
   struct PassedOver {
     std::string name;
@@ -37,6 +38,10 @@ void print_change_json(const App& app, const store::Store& store, const ChangeRe
 
 // Which workers are not at work, and, where nobody is there to do what is left, how to start one.
 void say_presence(const App& app, store::Store& store);
+
+// Of what the jobs that run again had spawned, a line; empty: there is none.
+[[nodiscard]] std::string show_withdrawn(const claim::Change& change,
+                                         const std::vector<std::string>& names, bool dry_run);
 
 // The first of `all` jobs.
 [[nodiscard]] std::string show_first(const std::vector<std::string>& names, std::uint64_t all);

@@ -25,6 +25,8 @@ Exit print_added(const App& app, store::Store& store, const workflow::AdditionTe
         {"valid", added.good},
         {"added_jobs", added.jobs},
         {"added_names", added.names},
+        {"respawned_jobs", added.anew},
+        {"respawned_names", added.anew_names},
         {"existing_jobs", added.there},
         {"existing_names", added.there_names},
         {"returned_jobs", added.returned},
@@ -40,18 +42,22 @@ Exit print_added(const App& app, store::Store& store, const workflow::AdditionTe
   if (added.jobs > 0) {
     say(app.out, "{} {}: {}\n", dry_run ? "would add" : "added", plural(added.jobs, "job"),
         show_first(added.names, added.jobs));
-  } else if (added.returned == 0) {
+  } else if (added.returned + added.anew == 0) {
     say(app.out, "nothing to add\n");
   }
   if (added.returned > 0) {
     say(app.out, "{}: {}: {}\n", dry_run ? "would be back in the workflow" : "back in the workflow",
         plural(added.returned, "job"), show_first(added.returned_names, added.returned));
   }
+  if (added.anew > 0) {
+    say(app.out, "{} {}: {}\n", dry_run ? "would spawn again" : "spawned again",
+        plural(added.anew, "job"), show_first(added.anew_names, added.anew));
+  }
   if (added.there > 0) {
     say(app.out, "there already: {}: {}\n", plural(added.there, "job"),
         show_first(added.there_names, added.there));
   }
-  if (added.jobs + added.returned > 0 && !dry_run) say_presence(app, store);
+  if (added.jobs + added.returned + added.anew > 0 && !dry_run) say_presence(app, store);
   return Exit::ok;
 }
 

@@ -53,6 +53,7 @@ struct Reinit {
   claim::Change change;
   std::vector<std::string> following;  // names: what runs again because of those, the first ones
   std::uint64_t followers = 0;
+  std::vector<std::string> withdrawn;  // names of change.first_withdrawn
 };
 
 Error not_there(const std::vector<workflow::MissingInput>& missing) {
@@ -84,6 +85,9 @@ void note_followers(store::Transaction& tx, Reinit& done) {
   done.followers =
       done.change.total() - std::min<std::uint64_t>(done.change.total(), done.stale.size());
   done.following.clear();
+  done.withdrawn.clear();
+  for (const JobId id : done.change.first_withdrawn)
+    done.withdrawn.push_back(workflow::job_name(book, tx, id));
   for (const JobId id : done.change.first) {
     if (!is_stale(done, id)) done.following.push_back(workflow::job_name(book, tx, id));
   }
@@ -113,7 +117,8 @@ Result<Reinit> reinit(const App& app, store::Store& store, const ReinitOptions& 
   TORC_ASSIGN(const std::vector<workflow::StaleJob> stale, search.run());
   std::vector<claim::JobRange> all;
   TORC_TRY(store.view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
-    TORC_ASSIGN(all, claim::with_downstream(reader, ranges_of(stale)));
+    TORC_ASSIGN(const claim::Reach reach, claim::reach_of_reset(reader, ranges_of(stale)));
+    all = reach.again();
     return {};
   }));
   TORC_ASSIGN(const auto missing, search.missing_inputs(all, ranges_of(stale), kShownMissing));
@@ -128,11 +133,16 @@ void print_json(const App& app, const store::Store& store, const Reinit& done, b
   ordered_json stale = ordered_json::array();
   for (std::size_t i = 0; i < done.stale.size() && i < kShownJobs; ++i)
     stale.push_back({{"job", done.stale[i].name}, {"changes", done.stale[i].reasons}});
-  const ordered_json out = {
-      {"store", store.directory().string()}, {"dry_run", dry_run},
-      {"changed_jobs", done.change.total()}, {"stale_jobs", done.stale.size()},
-      {"following_jobs", done.followers},    {"ending_jobs", done.change.ending},
-      {"stale", std::move(stale)},           {"following_names", done.following}};
+  const ordered_json out = {{"store", store.directory().string()},
+                            {"dry_run", dry_run},
+                            {"changed_jobs", done.change.total()},
+                            {"stale_jobs", done.stale.size()},
+                            {"following_jobs", done.followers},
+                            {"ending_jobs", done.change.ending},
+                            {"stale", std::move(stale)},
+                            {"following_names", done.following},
+                            {"withdrawn_jobs", claim::jobs_of(done.change.withdrawn)},
+                            {"withdrawn_names", done.withdrawn}};
   say(app.out, "{}\n", report::json_text(out));
 }
 
@@ -151,6 +161,7 @@ void print(const App& app, const Reinit& done, bool dry_run) {
   }
   if (done.stale.size() > kShownJobs)
     say(app.out, "  and {} more\n", show_count(done.stale.size() - kShownJobs));
+  say(app.out, "{}", show_withdrawn(done.change, done.withdrawn, dry_run));
   for (const std::string& name : done.following)
     say(app.out, "  {}: depends on jobs that run again\n", printable(name));
   if (done.change.ending > 0 && !dry_run) {

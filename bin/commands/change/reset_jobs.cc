@@ -25,11 +25,6 @@ Error would_discard(std::uint64_t results) {
                "--dry-run shows which; --yes does it"};
 }
 
-// Jobs that completed and lose their results.
-std::uint64_t completed_of(const claim::Change& change) {
-  return change.changed[static_cast<std::size_t>(JobState::completed)];
-}
-
 }  // namespace
 
 void add_reset_flags(Command& c, ResetOptions& o) {
@@ -68,7 +63,7 @@ Result<ChangeReport> reset(const App& app, store::Store& store, const Selection&
     change.add(left);
     // With the whole workflow also what none of its jobs makes goes back to the start.
     if (selection.all) TORC_TRY(claim::clear_ephemeral(tx, {JobId{0}, 1}));
-    results = completed_of(change);
+    results = change.lost_results();
     if (results > o.confirmed && !o.yes && !o.dry_run) return would_discard(results);
     return then ? then(tx) : Result<void>();
   };
@@ -92,7 +87,7 @@ Result<std::optional<ChangeReport>> reset_when_confirmed(const App& app, store::
     ResetOptions planned = options;
     planned.dry_run = true;
     TORC_ASSIGN(const auto plan, reset_jobs(app, store, selection, planned));
-    options.confirmed = completed_of(plan.change);
+    options.confirmed = plan.change.lost_results();
     if (options.confirmed > 0) {
       print_change(app, plan, "would run again:", true, store.directory());
       if (!confirms_redoing(app, options.confirmed)) return std::optional<ChangeReport>();

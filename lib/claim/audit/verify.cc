@@ -112,6 +112,11 @@ class Audit {
     if (is_suspect(job)) suspects_[id] = claim::alone(job);
     if (is_passed_over(job)) passed_over_.emplace_back(id, job.outcome);
     if (is_removed(job)) ++unmet_;
+    if (is_withdrawn(job)) {
+      if (raw(job.outcome.because) >= id)
+        return wrong(fmt::format("job {} was withdrawn with a later one", id));
+      withdrawn_.push_back(id);
+    }
     signals_[id] = signal_of(job);
     if (job.state != JobState::ready) states_[id] = job.state;
     if (job.state == JobState::delayed) delayed_[id] = job.not_before;
@@ -377,6 +382,10 @@ class Audit {
   }
 
   Result<void> check_removed() {
+    for (const std::uint64_t id : withdrawn_) {
+      if (is_removed(reader_, JobId{id})) continue;
+      return wrong(fmt::format("job {} was withdrawn, and is not listed as removed", id));
+    }
     return each(reader_, Table::removed, [&](const store::Entry& e) -> Result<void> {
       const auto id = id_in(Table::removed, e.key);
       if (!id || (!e.value.empty() && !decode_job(e.value))) return unreadable(e.key);
@@ -479,6 +488,7 @@ class Audit {
   std::vector<Signal> signals_;                             // the same
   std::array<std::vector<std::uint64_t>, kSignals> up_to_;  // jobs with ids up to this, by signal
   std::vector<std::pair<std::uint64_t, Outcome>> passed_over_;
+  std::vector<std::uint64_t> withdrawn_;
   std::uint64_t unmet_ = 0;
   std::map<std::uint64_t, std::uint64_t> live_;    // job -> worker
   std::map<std::uint64_t, std::uint64_t> ending_;  // canceled job -> worker that is to end it

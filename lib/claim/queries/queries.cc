@@ -242,6 +242,8 @@ bool is_removed(const Reader& reader, JobId id) {
 }
 
 std::optional<Job> kept_failure(const Reader& reader, JobId id) {
+  const auto now = read_job(reader, id);
+  if (!now || is_withdrawn(*now)) return {};  // what is kept is its spawner
   const auto kept = reader.get(Key(Table::removed, raw(id)));
   auto job = kept && !kept->empty() ? decode_job(*kept) : std::nullopt;
   if (!job || !is_over(job->state) || job->state == JobState::canceled) return {};

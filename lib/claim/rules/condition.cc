@@ -8,6 +8,7 @@ Signal signal_of(const Job& job) {
     return job.outcome.started_at == WallTime{} ? Signal::waits : Signal::runs;
   if (job.state == JobState::running) return Signal::runs;
   if (job.state == JobState::completed) return Signal::completed;
+  if (is_withdrawn(job)) return Signal::waits;  // it may be spawned again
   if (is_unmet(job) && !is_removed(job)) return Signal::unmet;
   if (is_terminal(job.state)) return Signal::failed;
   return Signal::waits;

@@ -183,7 +183,9 @@ struct Outcome {
   WallTime ended_at{};
   ByteCount max_rss;  // peak of its tree; 0: not known
   std::chrono::microseconds cpu_time{};
-  JobId because{};  // unmet, upstream_failed: the job that it waited for
+  // unmet, upstream_failed: the job that it waited for; removed: the one that spawned it and is to
+  // run again, or has (0: a person or the workflow file took it out)
+  JobId because{};
   Activity activity;
   StartFault fault = StartFault::unknown;  // not_started, with os_errno
   // Of a job whose command ran on several nodes: that it ended so on another one than the head. 0:
@@ -249,6 +251,11 @@ struct Job {
 // It will not run since the workflow file has it no more.
 [[nodiscard]] constexpr bool is_removed(const Job& job) {
   return job.state == JobState::canceled && job.outcome.cause == EndCause::removed;
+}
+// The attempt that spawned it counts no more: it is no job of the workflow unless a later one
+// spawns it again.
+[[nodiscard]] constexpr bool is_withdrawn(const Job& job) {
+  return is_removed(job) && raw(job.outcome.because) != 0;
 }
 // It was not needed, or is not any more: no failure of the workflow.
 [[nodiscard]] constexpr bool is_unmet(const Job& job) {

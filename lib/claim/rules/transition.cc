@@ -117,8 +117,10 @@ Job ended(Job job, const Outcome* outcome) {
   if (outcome != nullptr) {
     const WallTime started = job.outcome.started_at;
     const bool removed = is_removed(job);
+    const JobId spawner = job.outcome.because;
     job.outcome = *outcome;
     job.outcome.cause = removed ? EndCause::removed : EndCause::canceled;
+    if (removed) job.outcome.because = spawner;
     if (job.outcome.started_at == WallTime{}) job.outcome.started_at = started;
   }
   if (job.revoked == Revoked::ending_then_again) job.state = JobState::ready;
@@ -148,6 +150,15 @@ Job remove(Job job, WallTime now) {
   if (!had_ended) job = cancel(job, now);
   job.state = JobState::canceled;
   job.outcome.cause = EndCause::removed;
+  job.outcome.because = JobId{};
+  return job;
+}
+
+Job withdraw(Job job, JobId spawner, WallTime now) {
+  if (job.state != JobState::completed) job = remove(job, now);
+  job.state = JobState::canceled;
+  job.outcome.cause = EndCause::removed;
+  job.outcome.because = spawner;
   return job;
 }
 
@@ -156,6 +167,7 @@ Job retry(Job job) {
   job.lost = 0;
   job.stopped = 0;
   job.suspicion = Suspicion::none;
+  if (is_removed(job)) job.outcome.because = JobId{};  // it is withdrawn no more
   if (job.revoked != Revoked::no) {
     job.revoked = Revoked::ending_then_again;
     return job;

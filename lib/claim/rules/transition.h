@@ -77,6 +77,8 @@ inline constexpr std::uint32_t kMostStops = 5;
 [[nodiscard]] Job cancel(Job job, WallTime now);
 // The workflow file has it no more. One that has completed stays as it is.
 [[nodiscard]] Job remove(Job job, WallTime now);
+// What spawned it, `spawner`, goes back to the start: what it may have done counts no more.
+[[nodiscard]] Job withdraw(Job job, JobId spawner, WallTime now);
 // As if no attempt had counted yet. Precondition: terminal, pending_failed or delayed.
 [[nodiscard]] Job retry(Job job);
 // Its failure stands. Precondition: pending_failed.

@@ -19,7 +19,14 @@ bool names_a_job(EndCause cause) {
   return cause == EndCause::unmet || cause == EndCause::upstream_failed;
 }
 
-enum RestFlag : unsigned { kIo = 1, kStorage = 2, kVoluntary = 4, kInvoluntary = 8, kRank = 16 };
+enum RestFlag : unsigned {
+  kIo = 1,
+  kStorage = 2,
+  kVoluntary = 4,
+  kInvoluntary = 8,
+  kRank = 16,
+  kSpawner = 32
+};
 
 unsigned rest_of(const Outcome& o) {
   const Activity& a = o.activity;
@@ -29,6 +36,7 @@ unsigned rest_of(const Outcome& o) {
   if (a.voluntary_switches != 0) head |= kVoluntary;
   if (a.involuntary_switches != 0) head |= kInvoluntary;
   if (o.rank != 0) head |= kRank;
+  if (o.cause == EndCause::removed && raw(o.because) != 0) head |= kSpawner;
   return head;
 }
 
@@ -43,6 +51,7 @@ void put_rest(Value& out, const Outcome& o) {
   if (head & kVoluntary) out.varint(a.voluntary_switches);
   if (head & kInvoluntary) out.varint(a.involuntary_switches);
   if (head & kRank) out.varint(o.rank).varint(raw(o.member));
+  if (head & kSpawner) out.varint(raw(o.because));
 }
 
 bool take_rest(Decoder& in, Outcome& o) {
@@ -63,6 +72,7 @@ bool take_rest(Decoder& in, Outcome& o) {
     o.rank = in.u32();
     o.member = WorkerEpoch{in.varint()};
   }
+  if (head & kSpawner) o.because = JobId{in.varint()};
   return head != 0 && head == rest_of(o);
 }
 

@@ -48,8 +48,12 @@ class Visit {
 
 }  // namespace
 
+std::uint64_t jobs_of(const Counts& counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+}
+
 std::uint64_t Change::total() const {
-  return std::accumulate(changed.begin(), changed.end(), std::uint64_t{0});
+  return jobs_of(changed);
 }
 
 void each_job(State& state, JobRanges jobs,
@@ -75,6 +79,17 @@ void Change::note(JobId id, const Job& before, const Job& after) {
   ++changed[static_cast<std::size_t>(before.state)];
   if (after.revoked != Revoked::no) ++ending;
   if (first.size() < kFirst) first.push_back(id);
+}
+
+void Change::note_withdrawn(JobId id, const Job& before, const Job& after) {
+  ++withdrawn[static_cast<std::size_t>(before.state)];
+  if (after.revoked != Revoked::no) ++ending;
+  if (first_withdrawn.size() < kFirst) first_withdrawn.push_back(id);
+}
+
+std::uint64_t Change::lost_results() const {
+  constexpr auto kCompleted = static_cast<std::size_t>(JobState::completed);
+  return changed[kCompleted] + withdrawn[kCompleted];
 }
 
 void add_to(std::vector<JobRange>& ranges, std::uint64_t id) {
@@ -129,6 +144,7 @@ void Change::add(const Change& other) {
   for (std::size_t s = 0; s < kJobStates; ++s) {
     changed[s] += other.changed[s];
     left[s] += other.left[s];
+    withdrawn[s] += other.withdrawn[s];
   }
   ending += other.ending;
   removed += other.removed;
@@ -143,6 +159,7 @@ void Change::add(const Change& other) {
     append(mine.first, g.first);
   }
   append(first, other.first);
+  append(first_withdrawn, other.first_withdrawn);
   append(passed_over, other.passed_over);
 }
 

@@ -39,9 +39,16 @@ struct Change {
   // The first of those left alone that were canceled for what became of others.
   std::vector<JobId> passed_over;
   std::uint64_t removed = 0;  // of those left alone: the workflow file has them no more
+  // Jobs that the changed ones had spawned, and that run only if they spawn them again: by the
+  // state that they were in, and the first of them.
+  Counts withdrawn{};
+  std::vector<JobId> first_withdrawn;
 
   [[nodiscard]] std::uint64_t total() const;
+  // Of both: jobs that completed and whose results count no more.
+  [[nodiscard]] std::uint64_t lost_results() const;
   void note(JobId id, const Job& before, const Job& after);
+  void note_withdrawn(JobId id, const Job& before, const Job& after);
   // `changed`: the jobs that the request itself changed, in id order.
   void note_followers(const std::vector<Followers>& all, const std::vector<JobRange>& changed);
   // Those of `jobs` that still are canceled for what became of others were left alone.
@@ -51,6 +58,9 @@ struct Change {
  private:
   Group& group_of(JobState before, JobState after);
 };
+
+// In whatever state.
+[[nodiscard]] std::uint64_t jobs_of(const Counts& counts);
 
 // Visits those of `jobs` that there are, in order and as they are now. The visitor may change them.
 void each_job(State& state, JobRanges jobs,

@@ -10,7 +10,9 @@
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/transition.h"
 #include "lib/claim/scheduling/ledger.h"
+#include "lib/claim/tables/origin.h"
 #include "lib/claim/tables/tables.h"
+#include "lib/claim/transactions/reshape_parts.h"
 #include "lib/claim/transactions/user_data.h"
 
 namespace torc::claim {
@@ -77,10 +79,11 @@ bool is_named(JobRanges jobs, std::uint64_t id) {
   return after != jobs.begin() && id - raw(std::prev(after)->first) < std::prev(after)->count;
 }
 
-struct Downstream {
-  std::vector<JobRange> jobs;  // those named and what is downstream of them
-  std::vector<std::uint64_t> barriers;
-};
+// Nobody resets a job that a person canceled by resetting what it waits for.
+bool stays_canceled(const Job& job, bool is_named) {
+  return job.state == JobState::canceled &&
+         (!is_named || job.revoked == Revoked::ending_then_again || is_removed(job));
+}
 
 class Reset {
  public:
@@ -89,8 +92,8 @@ class Reset {
     ledger_.tell_followers(followers_);
   }
 
-  Result<Change> run(const Downstream& all, Force force) {
-    std::uint64_t live = 0;
+  // `live`: jobs that a worker held and that were withdrawn.
+  Result<Change> run(const Reach& all, Force force, std::uint64_t live) {
     for (const JobRange& range : all.jobs) live += look_at(range);
     if (live > 0 && force == Force::no) {
       return Error{ErrorKind::busy,
@@ -99,8 +102,9 @@ class Reset {
                    "wait for them, or cancel them; `torc reset --force` cancels them and lets them "
                    "run again"};
     }
-    // One may be open although a job that it waits for was retried since.
-    if ((ledger_.tally().rules & rule::kEnds) != 0) ledger_.touch(all.barriers);
+    // One may be open although a job that it waits for was retried since, or withdrawn.
+    if ((ledger_.tally().rules & rule::kEnds) != 0 || !all.withdrawn.empty())
+      ledger_.touch(all.barriers);
     for (const std::uint64_t id : recorded_) reset(id);
     TORC_TRY(ledger_.close());
     change_.note_followers(followers_, changed_);
@@ -132,11 +136,7 @@ class Reset {
       if (is_named(named_, id)) passed_over_.push_back(JobId{id});
       return;
     }
-    if (was == JobState::canceled &&
-        (!is_named(named_, id) || before->revoked == Revoked::ending_then_again ||
-         is_removed(*before))) {
-      return;
-    }
+    if (stays_canceled(*before, is_named(named_, id))) return;
     if (!is_over(was) && !is_live(was)) {  // it waits: whatever it has tried is forgiven
       if (before->attempt == before->forgiven) return;
       Job after = *before;
@@ -169,30 +169,109 @@ class Reset {
   std::vector<JobId> passed_over_;  // named ones
 };
 
-Result<Downstream> downstream_of(const Reader& reader, JobRanges jobs) {
-  State state(reader);
-  Covered covered;
-  std::set<std::uint64_t> seen;
-  std::vector<JobRange> work;
-  const auto add = [&](const JobRange& r) {
-    for (const JobRange& fresh : covered.add(raw(r.first), raw(r.first) + r.count))
-      work.push_back(fresh);
-  };
-  for (const JobRange& r : jobs) add(r);
-  while (!work.empty()) {
-    const JobRange range = work.back();
-    work.pop_back();
-    std::set<std::uint64_t> barriers;
-    barriers_of(state, range, barriers);
-    for (const std::uint64_t id : barriers) {
-      if (!seen.insert(id).second) continue;
-      const auto barrier = state.barrier(id);
-      if (!barrier) break;
-      for (const JobRange& members : barrier->members) add(members);
+// What is downstream of some jobs, which become more and more.
+class Downstream {
+ public:
+  explicit Downstream(State& state) : state_(state) {}
+
+  void add(JobRanges jobs) {
+    std::vector<JobRange> work;
+    const auto cover = [&](const JobRange& r) {
+      for (const JobRange& fresh : covered_.add(raw(r.first), raw(r.first) + r.count))
+        work.push_back(fresh);
+    };
+    for (const JobRange& r : jobs) cover(r);
+    while (!work.empty()) {
+      const JobRange range = work.back();
+      work.pop_back();
+      std::set<std::uint64_t> barriers;
+      barriers_of(state_, range, barriers);
+      for (const std::uint64_t id : barriers) {
+        if (!barriers_.insert(id).second) continue;
+        const auto barrier = state_.barrier(id);
+        if (!barrier) break;
+        for (const JobRange& members : barrier->members) cover(members);
+      }
     }
   }
-  TORC_TRY(state.sound());
-  return Downstream{covered.ranges(), {seen.begin(), seen.end()}};
+  [[nodiscard]] std::vector<JobRange> jobs() const { return covered_.ranges(); }
+  [[nodiscard]] std::vector<std::uint64_t> barriers() const {
+    return {barriers_.begin(), barriers_.end()};
+  }
+
+ private:
+  State& state_;
+  Covered covered_;
+  std::set<std::uint64_t> barriers_;
+};
+
+// Whether what an attempt of the job has spawned counts no more.
+bool goes_back(State& state, std::uint64_t id, bool is_named) {
+  const auto job = state.record(id);
+  return job && job->attempt > 0 && !is_passed_over(*job) && !stays_canceled(*job, is_named);
+}
+
+// What the jobs that go back spawned, and what that spawned: who spawned a job has a lower number.
+std::vector<JobRange> spawned_by(State& state, const std::vector<JobRange>& jobs, JobRanges named) {
+  std::vector<JobRange> found;
+  if (jobs.empty()) return found;
+  const Reader& reader = state.reader();
+  reader.scan(Key(Table::addition, raw(jobs.front().first)), [&](const store::Entry& e) {
+    if (!is_in(Table::addition, e.key)) return false;
+    const auto origin = decode_origin(e.key, e.value);
+    if (!origin) {
+      state.damaged(e.key);
+      return false;
+    }
+    const std::uint64_t parent = raw(origin->parent);
+    if (parent == 0) return true;
+    if (has_job(found, parent) ||
+        (has_job(jobs, parent) && goes_back(state, parent, is_named(named, parent)))) {
+      if (!found.empty() && raw(found.back().first) + found.back().count == raw(origin->jobs.first))
+        found.back().count += origin->jobs.count;
+      else
+        found.push_back(origin->jobs);
+    }
+    return true;
+  });
+  return found;
+}
+
+// Before others are reset, which closes what waits for these. The number of those that a worker
+// held; of that nothing is changed where it is not forced.
+Result<std::uint64_t> withdraw_jobs(Transaction& tx, const std::vector<JobRange>& jobs, Force force,
+                                    WallTime now, Change& change) {
+  std::uint64_t live = 0;
+  if (jobs.empty()) return live;
+  Ledger ledger(tx, now);
+  State& state = ledger.state();
+  struct Spawner {
+    JobId id{};
+    Job was;  // it may be among them
+  };
+  std::map<std::uint64_t, Spawner> spawners;  // of each
+  Result<void> readable;
+  each_job(state, jobs, [&](std::uint64_t id, const Job& job) {
+    live += is_live(job.state) ? 1U : 0U;
+    if (!readable) return;
+    const auto origin = read_origin(tx, JobId{id});
+    if (!origin) readable = origin.error();
+    if (!origin || !*origin) return;
+    const JobId parent = (*origin)->parent;
+    spawners.try_emplace(id, Spawner{parent, state.job(raw(parent)).value_or(Job{})});
+  });
+  TORC_TRY(readable);
+  if (live > 0 && force == Force::no) return live;
+  each_job(state, jobs, [&](std::uint64_t id, const Job& job) {
+    const auto spawner = spawners.find(id);
+    if (spawner == spawners.end() || tx.get(removed_key(JobId{id}))) return;  // it was out before
+    tx.put(removed_key(JobId{id}), encode(spawner->second.was));
+    const Job after = withdraw(job, spawner->second.id, now);
+    ledger.change(id, job, after);
+    change.note_withdrawn(JobId{id}, job, after);
+  });
+  TORC_TRY(ledger.close());
+  return live;
 }
 
 }  // namespace
@@ -208,14 +287,41 @@ Result<std::vector<JobRange>> in_the_file(const Reader& reader, JobRanges jobs, 
   return without({jobs.begin(), jobs.end()}, removed);
 }
 
+std::vector<JobRange> Reach::again() const {
+  return without(jobs, withdrawn);
+}
+
 Result<std::vector<JobRange>> with_downstream(const Reader& reader, JobRanges jobs) {
-  TORC_ASSIGN(Downstream all, downstream_of(reader, jobs));
-  return std::move(all.jobs);
+  State state(reader);
+  Downstream downstream(state);
+  downstream.add(jobs);
+  TORC_TRY(state.sound());
+  return downstream.jobs();
+}
+
+Result<Reach> reach_of_reset(const Reader& reader, JobRanges jobs) {
+  State state(reader);
+  Downstream downstream(state);
+  downstream.add(jobs);
+  Reach reach;
+  for (;;) {
+    std::vector<JobRange> spawned = spawned_by(state, downstream.jobs(), jobs);
+    TORC_TRY(state.sound());
+    if (jobs_in(spawned) == jobs_in(reach.withdrawn)) break;
+    reach.withdrawn = std::move(spawned);
+    downstream.add(reach.withdrawn);
+  }
+  reach.jobs = downstream.jobs();
+  reach.barriers = downstream.barriers();
+  return reach;
 }
 
 Result<Change> reset_jobs(Transaction& tx, JobRanges jobs, Force force, WallTime now) {
-  TORC_ASSIGN(const Downstream all, downstream_of(tx, jobs));
-  TORC_ASSIGN(Change change, Reset(tx, jobs, now).run(all, force));
+  TORC_ASSIGN(const Reach all, reach_of_reset(tx, jobs));
+  Change withdrawn;
+  TORC_ASSIGN(const std::uint64_t live, withdraw_jobs(tx, all.withdrawn, force, now, withdrawn));
+  TORC_ASSIGN(Change change, Reset(tx, jobs, now).run(all, force, live));
+  change.add(withdrawn);
   for (const JobRange& range : all.jobs) TORC_TRY(clear_ephemeral(tx, range));
   return change;
 }

@@ -81,7 +81,8 @@ class Reshaping {
     what_.stale = joined_ranges(std::move(what_.stale));
     std::vector<JobRange> again;
     if (!what_.stale.empty()) {
-      TORC_ASSIGN(again, with_downstream(tx_, what_.stale));
+      TORC_ASSIGN(Reach reach, reach_of_reset(tx_, what_.stale));
+      again = std::move(reach.jobs);
       if (what_.keeps_results) TORC_TRY(retired_.note(again));
     }
     std::vector<JobRange> ended;
@@ -271,7 +272,8 @@ class Reshaping {
       const auto before = kept && !kept->empty() ? decode_job(*kept) : std::nullopt;
       tx_.erase(removed_key(JobId{id}));
       if (!claim::is_removed(job)) return;
-      const Job after = come_back(job, before);
+      // Of what was withdrawn it is the spawner that is kept.
+      const Job after = come_back(job, is_withdrawn(job) ? std::nullopt : before);
       if (is_over(after.state) && after.state != JobState::canceled) ended.push_back(id);
       ledger.change(id, job, after);
       done_.returned.note(JobId{id}, job, after);

@@ -5,7 +5,12 @@
 
 #include "lib/base/codec.h"
 #include "lib/base/hash.h"
+#include "lib/claim/queries/chosen_jobs.h"
+#include "lib/claim/rules/transition.h"
 #include "lib/claim/scheduling/ledger.h"
+#include "lib/claim/tables/origin.h"
+#include "lib/claim/transactions/live.h"
+#include "lib/claim/transactions/reshape_parts.h"
 
 namespace torc::claim {
 namespace {
@@ -111,6 +116,31 @@ std::optional<Retired> RetiredResults::restorable(State& state, std::uint64_t id
   return retired;
 }
 
+Result<void> RetiredResults::return_spawned(const std::vector<JobRange>& spawners, WallTime now) {
+  if (spawners.empty()) return {};
+  Ledger ledger(tx_, now);
+  State& state = ledger.state();
+  std::vector<JobRange> spawned;
+  tx_.scan(Key(Table::addition, raw(spawners.front().first)), [&](const store::Entry& e) {
+    if (!is_in(Table::addition, e.key)) return false;
+    const auto origin = decode_origin(e.key, e.value);
+    if (!origin) state.damaged(e.key);
+    if (origin && has_job(spawners, raw(origin->parent))) spawned.push_back(origin->jobs);
+    return origin.has_value();
+  });
+  each_job(state, spawned, [&](std::uint64_t id, const Job& job) {
+    if (!is_withdrawn(job)) return;
+    const auto value = tx_.get(removed_key(JobId{id}));
+    const auto was = value ? decode_job(*value) : std::nullopt;
+    const auto spawner = state.job(raw(job.outcome.because));
+    // Others are of an earlier attempt, and the one that counts again did not spawn them.
+    if (!was || !spawner || was->claim != spawner->claim) return;
+    tx_.erase(removed_key(JobId{id}));
+    ledger.change(id, job, retry(job));
+  });
+  return ledger.close();
+}
+
 // Those that wait for others come after them, each in a round of its own.
 Result<std::uint64_t> RetiredResults::take_back(const std::vector<JobRange>& jobs, WallTime now) {
   std::uint64_t taken = 0;
@@ -127,6 +157,7 @@ Result<std::uint64_t> RetiredResults::take_back(const std::vector<JobRange>& job
   for (std::size_t before = left.size() + 1;
        left.size() < before && !left.empty() && rounds < kMostRounds; ++rounds) {
     before = left.size();
+    std::vector<JobRange> restored;
     Ledger ledger(tx_, now);
     std::erase_if(left, [&](std::uint64_t id) {
       const auto retired = restorable(ledger.state(), id);
@@ -135,10 +166,12 @@ Result<std::uint64_t> RetiredResults::take_back(const std::vector<JobRange>& job
       if (!job) return false;
       ledger.change(id, *job, retired->job);
       tx_.erase(key_of(id));
+      add_to(restored, id);
       ++taken;
       return true;
     });
     TORC_TRY(ledger.close());
+    TORC_TRY(return_spawned(restored, now));
   }
   return taken;
 }

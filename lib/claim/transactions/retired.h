@@ -33,10 +33,13 @@ class RetiredResults {
   Result<void> keep();
   // Those of `jobs` that nothing speaks against have completed as before: they wait, and have not
   // been claimed since; what they run by and wait for is what it was, has completed, and has not
-  // run since. The number of them. After all else has changed.
+  // run since. The number of them. What they had spawned comes back with them. After all else has
+  // changed.
   Result<std::uint64_t> take_back(const std::vector<JobRange>& jobs, WallTime now);
 
  private:
+  // What these had spawned, and was withdrawn with their results, waits again.
+  Result<void> return_spawned(const std::vector<JobRange>& spawners, WallTime now);
   [[nodiscard]] std::optional<Retired> restorable(State& state, std::uint64_t id) const;
 
   Transaction& tx_;

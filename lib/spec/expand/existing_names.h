@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,6 +32,9 @@ class ExistingJobs : public Elsewhere {
   // Others stay what they are. Precondition: look_up_added().
   [[nodiscard]] std::uint64_t number_of(std::uint64_t job) const;
   [[nodiscard]] bool is_there(std::uint64_t job) const;
+  // Of those that are there: this one is said anew.
+  void say_anew(std::uint64_t job) { anew_.insert(job); }
+  [[nodiscard]] bool is_said_anew(std::uint64_t job) const { return anew_.contains(job); }
   [[nodiscard]] std::vector<Range> numbers_of(const std::vector<Range>& jobs) const;  // normalised
   [[nodiscard]] ExistingWorkflow& existing() { return existing_; }
 
@@ -51,6 +55,7 @@ class ExistingJobs : public Elsewhere {
   ExistingWorkflow& existing_;
   const Families& added_;
   std::vector<Piece> pieces_;
+  std::set<std::uint64_t> anew_;
 };
 
 // Files or user data. Those of the workflow that are referred to become families beside the added

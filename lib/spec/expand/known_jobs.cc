@@ -236,10 +236,36 @@ DependencySet renumbered(const DependencySet& set, const ExistingJobs& jobs) {
   std::vector<Range> members;
   for (const Range& r : set.members) {
     for (std::uint64_t id = r.first; id < r.end(); ++id) {
-      if (!jobs.is_there(id)) append(members, id);
+      if (!jobs.is_there(id) || jobs.is_said_anew(id)) append(members, id);
     }
   }
   return {jobs.numbers_of(set.upstream), jobs.numbers_of(members)};
+}
+
+// The jobs of an entry that are there: parts of it for those that are said anew, each with numbers
+// that follow each other; the others are `left`.
+void take_those_anew(const ExpandedEntry& entry, const ExistingJobs& jobs,
+                     std::vector<ExpandedEntry>& anew, std::vector<Range>& left) {
+  for (std::uint64_t k = 0; k < entry.count;) {
+    if (!jobs.is_said_anew(entry.first + k)) {
+      append(left, entry.first + k++);
+      continue;
+    }
+    ExpandedEntry part = entry;
+    part.there = false;
+    part.first = jobs.number_of(entry.first + k);
+    const std::uint64_t from = k++;
+    while (k < entry.count && jobs.is_said_anew(entry.first + k) &&
+           jobs.number_of(entry.first + k) == part.first + (k - from))
+      ++k;
+    part.count = k - from;
+    if (part.count < entry.count) {
+      auto recipe = part_of_recipe(entry.recipe, from, part.count);
+      if (!recipe) continue;  // it was written here
+      part.recipe = *std::move(recipe);
+    }
+    anew.push_back(std::move(part));
+  }
 }
 
 }  // namespace
@@ -252,9 +278,15 @@ void compare_known(const Workflow& addition, const Expansion& expansion, Existin
     const auto recipe = Recipe::decode(entry.recipe);
     if (!recipe) continue;
     for (std::uint64_t k = 0; k < entry.count; ++k) {
-      const auto found = comparison.compare(entry, *recipe, k);
-      if (!found) continue;
-      if (jobs.existing().is_removed(jobs.number_of(entry.first + k))) {
+      using Naming = ExistingWorkflow::Naming;
+      const std::uint64_t job = entry.first + k;
+      const std::uint64_t number = jobs.number_of(job);
+      const Naming naming = jobs.existing().naming(number);
+      const auto found =
+          naming == Naming::anew_also ? std::nullopt : comparison.compare(entry, *recipe, k);
+      if (naming == Naming::anew_also || (found && naming == Naming::anew)) jobs.say_anew(job);
+      if (!found || naming == Naming::anew) continue;
+      if (jobs.existing().is_removed(number)) {
         report.error(
             addition.jobs[entry.source].place,
             fmt::format("the job {} was taken out of the workflow, where it had another {}: there "
@@ -276,12 +308,18 @@ void compare_known(const Workflow& addition, const Expansion& expansion, Existin
 }
 
 void leave_known_out(Expansion& expansion, const ExistingJobs& jobs) {
+  std::vector<ExpandedEntry> entries;
   for (const ExpandedEntry& entry : expansion.entries) {
-    if (entry.there) expansion.there.push_back({entry.first, entry.count});
+    if (entry.there) {
+      take_those_anew(entry, jobs, entries, expansion.there);
+    } else {
+      entries.push_back(entry);
+      entries.back().first = jobs.number_of(entry.first);
+    }
   }
+  expansion.entries = std::move(entries);
+  std::ranges::stable_sort(expansion.entries, {}, &ExpandedEntry::first);
   expansion.there = jobs.numbers_of(expansion.there);
-  std::erase_if(expansion.entries, [](const ExpandedEntry& entry) { return entry.there; });
-  for (ExpandedEntry& entry : expansion.entries) entry.first = jobs.number_of(entry.first);
   for (DependencySet& set : expansion.dependencies) set = renumbered(set, jobs);
   for (ConditionalSet& one : expansion.conditional) one.set = renumbered(one.set, jobs);
   std::erase_if(expansion.dependencies,

@@ -46,6 +46,13 @@ class ExistingWorkflow : public Definitions {
   [[nodiscard]] virtual Job job(std::uint64_t number) = 0;
   // Whether the workflow has it no more: a person took it out, or its file has it no more.
   [[nodiscard]] virtual bool is_removed(std::uint64_t /*number*/) const { return false; }
+  // What an addition says of a job that is there already.
+  enum class Naming : std::uint8_t {
+    same,      // it must be the same job, which is left alone
+    anew,      // it may be another one, which takes its place
+    anew_also  // it is said anew, also where it is the same
+  };
+  [[nodiscard]] virtual Naming naming(std::uint64_t /*number*/) { return Naming::same; }
   // How many jobs of the entry, by its name as written, run at a time; nullopt: no limit.
   [[nodiscard]] virtual std::optional<std::uint32_t> limit_of(std::string_view entry) = 0;
   // What jobs may name in their limits. Without a place.

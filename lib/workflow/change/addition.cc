@@ -13,10 +13,12 @@
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/rules/workflow_state.h"
 #include "lib/claim/transactions/add.h"
+#include "lib/claim/transactions/spawn_again.h"
 #include "lib/claim/transactions/user_data.h"
 #include "lib/spec/load/load.h"
 #include "lib/spec/text/source.h"
 #include "lib/store/disk/disk.h"
+#include "lib/workflow/change/difference.h"
 #include "lib/workflow/change/removal.h"
 #include "lib/workflow/change/stored_workflow.h"
 #include "lib/workflow/context/file_search.h"
@@ -63,6 +65,7 @@ class Attempt {
     AdditionText text = text_;
     TORC_ASSIGN(AdditionTerms terms, admit_(tx, text));
     TORC_ASSIGN(StoredWorkflow stored, StoredWorkflow::of(tx));
+    stored.spawned_by(terms.origin);
     spec::ReadFile read = [&](const std::string& name) {
       return read_value_file(context_, text.directory, name);
     };
@@ -88,7 +91,11 @@ class Attempt {
     if (!returned.empty()) TORC_TRY(put_back(tx, returned, terms.origin));
     claim::Plan plan;
     add_expansion(plan, *loaded.workflow, expansion);
-    TORC_TRY(claim::add_jobs(tx, std::move(plan), std::move(terms.origin)));
+    if (added_.anew > 0) {
+      TORC_TRY(claim::spawn_again(tx, std::move(plan), part_of_template, std::move(terms.origin)));
+    } else {
+      TORC_TRY(claim::add_jobs(tx, std::move(plan), std::move(terms.origin)));
+    }
     const std::vector<claim::UserDatum> user_data = user_data_of(expansion);
     Result<void> declared = claim::add_user_data(tx, user_data);
     if (declared.ok() || declared.error().kind != ErrorKind::invalid) return declared;
@@ -114,11 +121,12 @@ class Attempt {
   void tell_names(StoredWorkflow& stored, const spec::Expansion& expansion,
                   const std::vector<claim::JobRange>& returned) {
     for (const spec::ExpandedEntry& entry : expansion.entries) {
-      added_.jobs += entry.count;
+      const bool is_there = entry.first <= stored.jobs();
+      (is_there ? added_.anew : added_.jobs) += entry.count;
+      std::vector<std::string>& names = is_there ? added_.anew_names : added_.names;
       const auto recipe = spec::Recipe::decode(entry.recipe);
-      for (std::uint64_t k = 0; recipe && k < entry.count && added_.names.size() < Added::kNames;
-           ++k)
-        added_.names.push_back(recipe->name(k));
+      for (std::uint64_t k = 0; recipe && k < entry.count && names.size() < Added::kNames; ++k)
+        names.push_back(recipe->name(k));
     }
     std::vector<claim::JobRange> there;
     for (const spec::Range& r : expansion.there) there.push_back({JobId{r.first}, r.count});

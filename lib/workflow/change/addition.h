@@ -45,7 +45,9 @@ struct Added {
   bool good = false;  // no error among them
   std::uint64_t jobs = 0;
   std::vector<std::string> names;  // of the first
-  std::uint64_t there = 0;         // left alone
+  std::uint64_t anew = 0;          // there already, and by what is said now from here on
+  std::vector<std::string> anew_names;
+  std::uint64_t there = 0;  // left alone
   std::vector<std::string> there_names;
   std::uint64_t returned = 0;  // that were taken out, and are back
   std::vector<std::string> returned_names;

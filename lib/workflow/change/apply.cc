@@ -121,9 +121,9 @@ class Application {
     std::vector<claim::JobRange> all;
     TORC_TRY(
         store_.view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
-          auto found = claim::with_downstream(reader, stale);
+          const auto found = claim::reach_of_reset(reader, stale);
           if (!found) return found.error();
-          all = *std::move(found);
+          all = found->again();
           return {};
         }));
     TORC_ASSIGN(const auto missing, search.missing_inputs(all, stale, kShown));
@@ -165,6 +165,7 @@ class Application {
     applied_.done = {};
     applied_.running = 0;
     applied_.again.clear();
+    applied_.withdrawn.clear();
     TORC_TRY(check_environment(tx));  // one may have come since
     TORC_ASSIGN(std::vector<StaleJob> stale, still_stale(tx, applied_.stale));
     if (!terms_.restarts_running) {
@@ -217,6 +218,8 @@ class Application {
     RecipeBook book;
     for (const JobId id : applied_.done.again.first)
       applied_.again.push_back(job_name(book, tx, id));
+    for (const JobId id : applied_.done.again.first_withdrawn)
+      applied_.withdrawn.push_back(job_name(book, tx, id));
     return {};
   }
 
@@ -236,7 +239,7 @@ std::uint64_t Applied::accepted() const {
 }
 
 std::uint64_t Applied::redone() const {
-  return done.again.changed[static_cast<std::size_t>(claim::JobState::completed)];
+  return done.again.lost_results();
 }
 
 Result<Applied> apply(const Context& context, store::Store& store, const LoadedSpec& loaded,

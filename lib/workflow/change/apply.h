@@ -40,8 +40,9 @@ struct Applied {
   std::uint64_t running = 0;    // jobs that run by their old definition until they end
   bool had_behind = false;      // some went by an earlier file, as far as was known
   claim::Reshaped done;
-  std::vector<SparedJob> spared;   // whose files are remembered as they are now
-  std::vector<std::string> again;  // names of the first that run again
+  std::vector<SparedJob> spared;       // whose files are remembered as they are now
+  std::vector<std::string> again;      // names of the first that run again
+  std::vector<std::string> withdrawn;  // and of the first that are withdrawn with them
 
   // Neither the file nor what it names is other than the store knows.
   [[nodiscard]] bool nothing() const {

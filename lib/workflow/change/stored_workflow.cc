@@ -1,11 +1,15 @@
 #include "lib/workflow/change/stored_workflow.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
+#include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/workflow_state.h"
 #include "lib/claim/tables/definition.h"
+#include "lib/claim/transactions/spawn_again.h"
 
 namespace torc::workflow {
 namespace {
@@ -122,6 +126,21 @@ spec::ExistingWorkflow::Job StoredWorkflow::job(std::uint64_t number) {
 
 bool StoredWorkflow::is_removed(std::uint64_t number) const {
   return claim::is_removed(*reader_, JobId{number});
+}
+
+spec::ExistingWorkflow::Naming StoredWorkflow::naming(std::uint64_t number) {
+  const auto can = claim::can_be_spawned_again(*reader_, JobId{number}, spawner_);
+  if (!can) note(can.error());
+  const bool is_out = claim::is_removed(*reader_, JobId{number});
+  if (can && *can) return is_out ? Naming::anew_also : Naming::anew;
+  // Left alone as one that is there, it would never run.
+  if (can && is_out && raw(spawner_.parent) != 0) {
+    note(invalid(fmt::format("the job '{}' is out of the workflow, and was in it before the job "
+                             "that spawns it, or from the beginning",
+                             printable(job_name(book_, *reader_, JobId{number}))),
+                 "give it another name; `torc rm --undo` lets it run as it is"));
+  }
+  return Naming::same;
 }
 
 const std::vector<claim::Limit>& StoredWorkflow::limits() {

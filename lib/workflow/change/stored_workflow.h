@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/claim/tables/origin.h"
 #include "lib/claim/tables/transaction.h"
 #include "lib/spec/sweep/existing_workflow.h"
 #include "lib/workflow/plan/workflow_plan.h"
@@ -32,6 +33,9 @@ class StoredWorkflow : public spec::ExistingWorkflow {
       const std::function<bool(std::uint64_t first, const spec::Recipe& recipe)>& visit) override;
   [[nodiscard]] Job job(std::uint64_t number) override;
   [[nodiscard]] bool is_removed(std::uint64_t number) const override;
+  // From now on what it may say anew (claim::can_be_spawned_again()) is.
+  void spawned_by(const claim::Origin& origin) { spawner_ = origin; }
+  [[nodiscard]] Naming naming(std::uint64_t number) override;
   [[nodiscard]] std::optional<std::uint32_t> limit_of(std::string_view entry) override;
   [[nodiscard]] std::vector<spec::Limit> named_limits() override;
   [[nodiscard]] std::optional<std::uint32_t> max_parallel() override;
@@ -58,6 +62,7 @@ class StoredWorkflow : public spec::ExistingWorkflow {
   Result<void> sound_;
   std::optional<std::vector<Entry>> sweeps_;
   std::optional<std::vector<claim::Limit>> limits_;
+  claim::Origin spawner_;  // without a parent: it is none
 };
 
 }  // namespace torc::workflow

@@ -10,6 +10,7 @@
 #include "lib/claim/tables/tables.h"
 #include "lib/claim/transactions/reshape.h"
 #include "lib/workflow/change/redefinition.h"
+#include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::workflow {
 namespace {
@@ -69,13 +70,20 @@ Result<std::vector<JobId>> valid_again(const claim::Reader& reader, const claim:
   std::vector<JobId> valid;
   JobsOfFile file(plan, matching);
   claim::State state(reader);
+  RecipeBook book;
   for (const JobId id : retired_jobs(reader, state)) {
     TORC_ASSIGN(const auto retired, claim::read_retired(reader, id));
     const auto job = state.job(raw(id));
     if (!retired || !job) continue;
     if (!claim::has(job->state, claim::trait::kWaits) && !claim::is_removed(*job)) continue;
     if (job->attempt != retired->job.attempt || job->claim != retired->job.claim) continue;
-    TORC_ASSIGN(const auto now, file.job(id));
+    TORC_ASSIGN(auto now, file.job(id));
+    // What one of them spawned is what it was.
+    if (!now && claim::is_withdrawn(*job) &&
+        std::ranges::binary_search(valid, job->outcome.because)) {
+      const auto page = book.find(reader, id);
+      if (page) now = page->recipe.render(raw(id) - raw(page->job_template.first));
+    }
     if (now && definition_hash(*now, env) == retired->definition) valid.push_back(id);
   }
   TORC_TRY(state.sound());

@@ -12,8 +12,9 @@
 namespace torc::workflow {
 
 // The jobs that wait, or were removed, and whose last result was made by what the file says of them
-// now, in this environment of all jobs; in id order. `matching`: of `plan` with the store; each of
-// its segments has its number. Their files may have changed meanwhile (StaleSearch::unchanged).
+// now, in this environment of all jobs, and of what these had spawned what completed; in id order.
+// `matching`: of `plan` with the store; each of its segments has its number. Their files may have
+// changed meanwhile (StaleSearch::unchanged).
 Result<std::vector<JobId>> valid_again(const claim::Reader& reader, const claim::Plan& plan,
                                        const JobMatching& matching, const spec::Environment& env);
 
