@@ -132,9 +132,13 @@ class Reset {
       if (is_named(named_, id)) passed_over_.push_back(JobId{id});
       return;
     }
+    if (is_removed(*before)) {  // its failure counts no more, and it is gone
+      const JobId job{id};
+      if (kept_failure(ledger_.tx(), job)) ledger_.tx().put(Key(Table::removed, id), {});
+      return;
+    }
     if (was == JobState::canceled &&
-        (!is_named(named_, id) || before->revoked == Revoked::ending_then_again ||
-         is_removed(*before))) {
+        (!is_named(named_, id) || before->revoked == Revoked::ending_then_again)) {
       return;
     }
     if (!is_over(was) && !is_live(was)) {  // it waits: whatever it has tried is forgiven
