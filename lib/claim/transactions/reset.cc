@@ -136,6 +136,10 @@ class Reset {
       if (is_named(named_, id)) passed_over_.push_back(JobId{id});
       return;
     }
+    if (is_removed(*before)) {  // its failure counts no more, and it is gone
+      if (kept_failure(ledger_.tx(), JobId{id})) ledger_.tx().put(Key(Table::removed, id), {});
+      return;
+    }
     if (stays_canceled(*before, is_named(named_, id))) return;
     if (!is_over(was) && !is_live(was)) {  // it waits: whatever it has tried is forgiven
       if (before->attempt == before->forgiven) return;

@@ -380,9 +380,8 @@ TEST_F(ReshapeTest, what_failed_runs_again_where_what_it_was_made_of_did_so_mean
     if (has_run) run_ready();
     what = nothing();
     what.returned = {range(5, 2)};
-    const Reshaped done = apply(what);
+    (void)apply(what);
     EXPECT_EQ(wf.state(5), has_run ? R : B);
-    EXPECT_EQ(done.again.changed[static_cast<std::size_t>(JobState::failed)], 1U) << "it is told";
     if (has_run) return;
     run_ready();
     const auto again = wf.claim(worker, 1);
