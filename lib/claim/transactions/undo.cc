@@ -4,7 +4,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <ranges>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -385,8 +384,9 @@ Result<Undone> UndoTrial::next(std::uint64_t number) {
       return known == put_back_.end() ? reader_.get(key).has_value() : known->second != 0;
     };
     // The last first: what stays keeps what is before it in a row.
-    for (const Written& w : std::views::reverse(looked.record->written)) {
-      if (!stays(w, is_there)) put_back_[w.key] = mark_of(w.before);
+    const auto& written = looked.record->written;
+    for (auto w = written.rbegin(); w != written.rend(); ++w) {
+      if (!stays(*w, is_there)) put_back_[w->key] = mark_of(w->before);
     }
   }
   return looked.undone;
@@ -401,12 +401,12 @@ Result<Undone> undo_change(Transaction& tx, std::uint64_t number, WallTime now,
   auto& record = looked.record;
   const Key key = before_change_key(number);
   const auto is_there = [&](const std::string& next) { return tx.get(next).has_value(); };
-  for (const Written& w : std::views::reverse(record->written)) {
-    if (stays(w, is_there)) continue;
-    if (w.before) {
-      tx.put(w.key, *w.before);
+  for (auto w = record->written.rbegin(); w != record->written.rend(); ++w) {
+    if (stays(*w, is_there)) continue;
+    if (w->before) {
+      tx.put(w->key, *w->before);
     } else {
-      tx.erase(w.key);
+      tx.erase(w->key);
     }
   }
   if (!put_back_tally(tx, *record)) {

@@ -111,6 +111,7 @@ class Attempt {
   static Result<std::vector<claim::JobRange>> taken_out(const claim::Reader& reader,
                                                         const std::vector<spec::Range>& there) {
     std::vector<claim::JobRange> jobs;
+    jobs.reserve(there.size());
     for (const spec::Range& r : there) jobs.push_back({JobId{r.first}, r.count});
     TORC_ASSIGN(const auto removed, claim::removed_jobs(reader, jobs));
     if (removed.empty()) return removed;
