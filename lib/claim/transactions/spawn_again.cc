@@ -89,7 +89,8 @@ Result<bool> can_be_spawned_again(const Reader& reader, JobId id, const Origin& 
   return origin->parent == spawner.parent && origin->attempt < spawner.attempt;
 }
 
-Result<JobRange> spawn_again(Transaction& tx, Plan addition, const PartOf& part_of, Origin origin) {
+Result<JobRange> spawn_again(Transaction& tx, Plan addition, const PartOf& part_of,
+                             const Origin& origin) {
   TORC_ASSIGN(const std::uint64_t before, count_jobs(tx));
   TORC_TRY(leave_limits(tx, addition));
   Reshape what;

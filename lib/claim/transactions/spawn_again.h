@@ -22,6 +22,7 @@ namespace torc::claim {
 // result is of another definition. They are of the spawner's newest attempt from now on. The answer
 // is the jobs that are new. Nothing may be committed after an Error (invalid: the plan is none, or
 // a job would wait for itself).
-Result<JobRange> spawn_again(Transaction& tx, Plan addition, const PartOf& part_of, Origin origin);
+Result<JobRange> spawn_again(Transaction& tx, Plan addition, const PartOf& part_of,
+                             const Origin& origin);
 
 }  // namespace torc::claim

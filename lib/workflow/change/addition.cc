@@ -92,7 +92,7 @@ class Attempt {
     claim::Plan plan;
     add_expansion(plan, *loaded.workflow, expansion);
     if (added_.anew > 0) {
-      TORC_TRY(claim::spawn_again(tx, std::move(plan), part_of_template, std::move(terms.origin)));
+      TORC_TRY(claim::spawn_again(tx, std::move(plan), part_of_template, terms.origin));
     } else {
       TORC_TRY(claim::add_jobs(tx, std::move(plan), std::move(terms.origin)));
     }
