@@ -54,6 +54,25 @@ class Spawned : public ::testing::TestWithParam<std::string> {
 };
 INSTANTIATE_TEST_SUITE_P(Engines, Spawned, ::testing::Values("journal", "lmdb"));
 
+// Else it would go with who spawned it, and the file would not be done.
+TEST_P(Spawned, a_job_that_the_file_has_by_now_is_of_the_file) {
+  const std::string own = "  - {name: sp_1, command: 'echo own1 >> log', depends_on: [gen]}\n";
+  ASSERT_EQ(run_file(generator("1", "own")).exit_code, 0);
+  ASSERT_EQ(log(), "gen\nown1\n");
+  const Ended moved = run_file("jobs:\n  - {name: gen, command: 'echo gen2 >> log'}\n" + own);
+  EXPECT_EQ(moved.exit_code, 0) << moved;
+  EXPECT_EQ(log(), "gen2\nown1\n");
+  EXPECT_EQ(state("sp_1"), "completed");
+  EXPECT_FALSE(is_removed("sp_1"));
+  expect_sound();
+  here.write("log", "");
+  EXPECT_EQ(here.run({"redo", "gen", "--yes"}).exit_code, 0);
+  EXPECT_EQ(log(), "gen2\nown1\n");
+  expect_sound();
+  EXPECT_TRUE(run_file("jobs:\n  - {name: gen, command: 'echo gen2 >> log'}\n" + own)
+                  .says("nothing to do"));
+}
+
 TEST_P(Spawned, iterations_run_by_what_the_edited_file_says) {
   ASSERT_EQ(run_file(loop("old")).exit_code, 0);
   ASSERT_EQ(log(), "old 1\nold 2 {\"from\":\"old\"}\nold 3 {\"from\":\"old\"}\n");

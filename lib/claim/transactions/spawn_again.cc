@@ -19,37 +19,6 @@ std::uint64_t end_of(const JobRange& range) {
   return raw(range.first) + range.count;
 }
 
-// The jobs are of `now` from here on; of what was added with them the rest stays as it was.
-Result<void> change_origin(Transaction& tx, const JobRange& jobs, const Origin& now) {
-  const Key all(Table::addition);
-  const auto stored = tx.get(all);
-  const auto known = stored ? decode_additions(*stored) : std::nullopt;
-  if (!known) {
-    State state(tx);
-    state.damaged(all);
-    return state.sound();
-  }
-  Additions additions = *known;
-  const auto put = [&](Origin origin, std::uint64_t first, std::uint64_t end) {
-    if (first >= end) return;
-    origin.jobs = {JobId{first}, end - first};
-    tx.put(Key(Table::addition, first), encode(origin));
-    ++additions.count;
-  };
-  for (std::uint64_t at = raw(jobs.first); at < end_of(jobs);) {
-    TORC_ASSIGN(const auto before, read_origin(tx, JobId{at}));
-    if (!before) break;
-    const std::uint64_t to = std::min(end_of(jobs), end_of(before->jobs));
-    --additions.count;
-    put(*before, raw(before->jobs.first), at);
-    put(now, at, to);
-    put(*before, to, end_of(before->jobs));
-    at = to;
-  }
-  tx.put(all, Value().varint(additions.count).varint(additions.first));
-  return {};
-}
-
 // How much there is of something is what the file and people have said.
 Result<void> leave_limits(const Reader& reader, Plan& addition) {
   return scan_limits(reader, [&](const LimitState& there) {
@@ -79,6 +48,36 @@ Result<void> refuse_circles(const Reader& reader, const std::vector<DependencySe
 }
 
 }  // namespace
+
+Result<void> change_origin(Transaction& tx, const JobRange& jobs, const Origin& now) {
+  const Key all(Table::addition);
+  const auto stored = tx.get(all);
+  const auto known = stored ? decode_additions(*stored) : std::nullopt;
+  if (!known) {
+    State state(tx);
+    state.damaged(all);
+    return state.sound();
+  }
+  Additions additions = *known;
+  const auto put = [&](Origin origin, std::uint64_t first, std::uint64_t end) {
+    if (first >= end) return;
+    origin.jobs = {JobId{first}, end - first};
+    tx.put(Key(Table::addition, first), encode(origin));
+    ++additions.count;
+  };
+  for (std::uint64_t at = raw(jobs.first); at < end_of(jobs);) {
+    TORC_ASSIGN(const auto before, read_origin(tx, JobId{at}));
+    if (!before) break;
+    const std::uint64_t to = std::min(end_of(jobs), end_of(before->jobs));
+    --additions.count;
+    put(*before, raw(before->jobs.first), at);
+    put(now, at, to);
+    put(*before, to, end_of(before->jobs));
+    at = to;
+  }
+  tx.put(all, Value().varint(additions.count).varint(additions.first));
+  return {};
+}
 
 Result<bool> can_be_spawned_again(const Reader& reader, JobId id, const Origin& spawner) {
   if (raw(spawner.parent) == 0 || raw(id) <= raw(spawner.parent)) return false;

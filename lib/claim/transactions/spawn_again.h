@@ -25,4 +25,8 @@ namespace torc::claim {
 Result<JobRange> spawn_again(Transaction& tx, Plan addition, const PartOf& part_of,
                              const Origin& origin);
 
+// The jobs, which were added, are `now`'s from here on; of what was added with them the rest stays
+// as it was. Error corrupt.
+Result<void> change_origin(Transaction& tx, const JobRange& jobs, const Origin& now);
+
 }  // namespace torc::claim

@@ -12,6 +12,7 @@
 #include "lib/claim/tables/state.h"
 #include "lib/claim/transactions/plan_writing.h"
 #include "lib/claim/transactions/reset.h"
+#include "lib/claim/transactions/spawn_again.h"
 #include "lib/claim/transactions/user_data.h"
 #include "lib/workflow/change/addition.h"
 
@@ -195,6 +196,8 @@ class Application {
     origin.at = context_.clock.wall_now();
     origin.by = who_asks(context_);
     origin.state = kOfFile;
+    for (const claim::JobRange& range : difference.adopted)
+      TORC_TRY(claim::change_origin(tx, range, origin));
     TORC_ASSIGN(applied_.done,
                 claim::reshape(tx, std::move(reshape), part_of_template, std::move(origin)));
     for (const claim::JobRange& kept : applied_.done.kept) {

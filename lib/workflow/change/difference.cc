@@ -80,6 +80,7 @@ class DifferenceSearch {
     TORC_ASSIGN(found_.jobs, claim::count_jobs(reader_));
     found_.edition = claim::read_edition(reader_);
     TORC_ASSIGN(matching_, match_jobs(reader_, plan_, former_));
+    found_.adopted = matching_.adopted;
     TORC_TRY(look_at_entries());
     TORC_TRY(look_at_dependencies());
     TORC_TRY(look_at_removed());

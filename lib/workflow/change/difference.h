@@ -55,6 +55,8 @@ struct Difference {
   // Jobs whose definition, or what they wait for, is another one now: what of them has ended, also
   // after this was found, did so by what was said before. Sorted.
   std::vector<claim::JobRange> outdated;
+  // Spawned by jobs, and of the file from now on: they are not withdrawn with who spawned them.
+  std::vector<claim::JobRange> adopted;
   bool has_other_environment = false;  // of all jobs
   spec::Environment env;               // of all jobs, as the file has it
   // The first job of the store alone that is not over, and its command: a person added it there
@@ -64,7 +66,9 @@ struct Difference {
   std::uint64_t jobs = 0;
   std::uint64_t edition = 0;
 
-  [[nodiscard]] bool nothing() const { return edits.empty() && reshape.entries.empty(); }
+  [[nodiscard]] bool nothing() const {
+    return edits.empty() && reshape.entries.empty() && adopted.empty();
+  }
 };
 
 // `plan`: of the file, made with the directory and the sums of the store's settings. Costs what the

@@ -253,6 +253,7 @@ class JobMatcher {
     TORC_ASSIGN(const std::uint64_t jobs, claim::count_jobs(reader_));
     matched_ = joined(std::move(matched_));
     TORC_ASSIGN(std::vector<JobRange> ours, of_the_file(jobs));
+    found_.adopted = common(joined(spawned_), matched_);
     found_.returned = common(matched_, out_);
     const std::vector<JobRange> unmatched = common(ours, complement(matched_, jobs));
     found_.removed = common(unmatched, complement(out_, jobs));
@@ -261,7 +262,7 @@ class JobMatcher {
   }
 
   // What was there from the beginning, or came with a newer version of the file.
-  Result<std::vector<JobRange>> of_the_file(std::uint64_t jobs) const {
+  Result<std::vector<JobRange>> of_the_file(std::uint64_t jobs) {
     TORC_ASSIGN(const std::uint64_t first, claim::first_addition(reader_, jobs));
     std::vector<JobRange> ours;
     if (first > 1) ours.push_back({JobId{1}, first - 1});
@@ -271,6 +272,7 @@ class JobMatcher {
         return Error{ErrorKind::corrupt, fmt::format("nobody knows where job {} comes from", at),
                      "run `torc verify` on the store"};
       if (raw(origin->parent) == 0 && origin->state == kOfFile) ours.push_back(origin->jobs);
+      if (raw(origin->parent) != 0) spawned_.push_back(origin->jobs);
       at = raw(origin->jobs.first) + origin->jobs.count;
     }
     return joined(std::move(ours));
@@ -285,6 +287,7 @@ class JobMatcher {
   std::size_t last_ = 0;
   std::vector<JobRange> matched_;
   std::vector<JobRange> out_;  // sorted
+  std::vector<JobRange> spawned_;
   JobMatching found_;
 };
 

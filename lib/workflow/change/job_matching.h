@@ -28,7 +28,8 @@ struct JobMatching {
   // Of the store, sorted: jobs that the file has no more, and jobs that it has again.
   std::vector<claim::JobRange> removed;
   std::vector<claim::JobRange> returned;
-  std::vector<claim::JobRange> added;  // to the store alone, by a person or by a job
+  std::vector<claim::JobRange> added;    // to the store alone, by a person or by a job
+  std::vector<claim::JobRange> adopted;  // spawned by jobs, and jobs of the file by now; sorted
   // Out of the workflow, and another job, which had another name before, has theirs now; sorted.
   std::vector<claim::JobRange> displaced;
   // Entries with a former name that a job of the store has, and another entry is that job.
