@@ -329,6 +329,21 @@ TEST(Workers, a_run_whose_store_is_removed_says_that_and_not_what_it_kept_from_s
   }
 }
 
+// The worker loses its lease in the half of it, and finds nothing when it comes back.
+TEST(Workers, a_run_whose_store_is_removed_half_and_then_all_of_it_does_not_wait_for_it) {
+  const Workplace here;
+  here.write("wf.yaml",
+             "name: wf\njobs:\n  - {name: a, command: rm -r wf.torc/state-*}\n"
+             "  - {name: \"b{i}\", command: \"true\", depends_on: a, parameters: {i: \"1:9\"}}\n");
+  ASSERT_EQ(here.run({"init", "wf.yaml", "--engine", "journal"}).exit_code, 0);
+  const auto run = here.start({"run", "wf.torc", "--num-cpus", "1"});
+  ASSERT_TRUE(run->wait_for_output("trying again")) << run->out() << run->err();
+  std::filesystem::remove_all(here.path() / "wf.torc");
+  const Ended ended = run->wait();
+  EXPECT_EQ(ended.exit_code, 4) << ended;
+  EXPECT_TRUE(ended.says("is not there any more: it was deleted or moved")) << ended;
+}
+
 // The first attempt fails while its worker is frozen; the second is still running when that worker
 // comes back with the news.
 TEST(Workers, a_result_that_comes_after_the_lease_has_ended_is_discarded) {

@@ -79,9 +79,15 @@ Result<worker::WorkerSummary> work_here(const App& app, std::unique_ptr<store::S
                                         const worker::WorkerEvents& events) {
   const Path directory = store->directory();
   app.world.disk.keep(directory);
+  TORC_ASSIGN(const auto seen, store::LastSeen::of(app.world, *store));
   return worker::live(app.clock, events, [&](int life) -> Result<worker::WorkerSummary> {
     if (life > 1) {
-      TORC_ASSIGN(store, store::Store::open(app.world, directory, workflow::worker_tuning()));
+      auto opened = store::Store::open(app.world, directory, workflow::worker_tuning());
+      if (!opened) {
+        const auto there = seen.check_still_there();
+        return !there && store::is_gone(there.error()) ? there.error() : opened.error();
+      }
+      store = *std::move(opened);
     }
     return worker::work(app, std::move(store), setup, events);
   });

@@ -128,5 +128,24 @@ TEST_P(ReplacedData, is_not_made_an_empty_one_when_it_is_not_there) {
   EXPECT_TRUE(old->commit(1, put("z", "1")).ok());
 }
 
+TEST_P(Replaced, is_known_for_gone_by_who_has_seen_it_when_it_is_not_open) {
+  const auto there = [&](const LastSeen& was) {
+    const auto checked = was.check_still_there();
+    return checked.ok() || !is_gone(checked.error());
+  };
+  auto old = make(worker, "old");
+  const auto was = LastSeen::of(worker.world(), *old);
+  ASSERT_TRUE(was.ok());
+  const Path state = old->state_directory();
+  old.reset();
+  EXPECT_TRUE(was->check_still_there().ok());
+  fs::remove_all(state);
+  EXPECT_TRUE(there(*was)) << "half of it is gone";
+  fs::remove_all(directory);
+  EXPECT_FALSE(there(*was));
+  auto made = make(user, "new");
+  EXPECT_FALSE(was->check_still_there().ok()) << "another one has its name";
+}
+
 }  // namespace
 }  // namespace torc::store

@@ -138,4 +138,11 @@ Result<void> check_still_there(const World& world, const Path& directory, const 
                kGone};
 }
 
+Result<LastSeen> LastSeen::of(const World& world, const Store& store) {
+  TORC_ASSIGN(const Place place, look_at_place(world.disk, store.directory(), store.identity()));
+  return LastSeen([world, directory = store.directory(), identity = store.identity(), place] {
+    return store::check_still_there(world, directory, identity, place);
+  });
+}
+
 }  // namespace torc::store

@@ -165,6 +165,20 @@ class Store {
 // as its own filesystem has shown. Whether a commit that met it was made may be unknown.
 [[nodiscard]] bool is_gone(const Error& error);
 
+// Which store an open one is and on which filesystem it lies, for who may have to open it again
+// when that fails.
+class LastSeen {
+ public:
+  // Asks the disk once, which outlives it.
+  static Result<LastSeen> of(const World& world, const Store& store);
+  // Errors: one of is_gone(); any other says that it cannot be seen now.
+  [[nodiscard]] Result<void> check_still_there() const { return check_(); }
+
+ private:
+  explicit LastSeen(std::function<Result<void>()> check) : check_(std::move(check)) {}
+  std::function<Result<void>()> check_;
+};
+
 // What `torc verify` reports of the store itself: chain, checkpoints, replica against replay. Stops
 // at the first wrong thing. `check_state` is then run on the replayed state (the recount of
 // lib/claim).

@@ -9,6 +9,7 @@
 
 #include "lib/base/file/beneath.h"
 #include "lib/base/quantities.h"
+#include "lib/store/engine/store.h"
 
 namespace torc::worker {
 namespace {
@@ -19,9 +20,10 @@ using std::chrono::nanoseconds;
 constexpr nanoseconds kFirstPause = 1s;
 constexpr nanoseconds kLastPause = 30s;
 
-// Whether the store may be found well later: everything but that it was read and is not for us. A
-// store that is not found lies, it may be, under a mount that is not there.
+// Whether the store may be found well later: everything but that it was read and is not for us, or
+// is gone. A store that is only not found lies, it may be, under a mount that is not there.
 bool may_be_well_later(const Error& error) {
+  if (store::is_gone(error)) return false;
   switch (error.kind) {
     case ErrorKind::invalid:
     case ErrorKind::exists:

@@ -127,6 +127,16 @@ TEST_F(Lives, a_store_that_was_seen_to_be_deleted_is_not_waited_for) {
   EXPECT_EQ(lives_, 1);
 }
 
+// As when half of it was deleted as the lease was lost, and all of it is soon after.
+TEST_F(Lives, a_store_that_is_seen_to_be_deleted_while_it_is_waited_for_is_waited_for_no_longer) {
+  const Error half = os_error(ENOENT, "cannot list wf.torc/state/snapshot");
+  const Error deleted{ErrorKind::fenced, "it was deleted or moved", "", EIDRM};
+  const auto end = live_through({ended(WorkerEnd::lease_lost), half, deleted});
+  ASSERT_FALSE(end.ok());
+  EXPECT_EQ(end.error().what, "it was deleted or moved");
+  EXPECT_EQ(lives_, 3);
+}
+
 // Once a day, as a laptop is closed.
 TEST_F(Lives, losses_that_are_long_ago_do_not_count) {
   life_takes_ = 40min;  // two within an hour
