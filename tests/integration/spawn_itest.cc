@@ -212,18 +212,82 @@ TEST_P(Spawned, a_circle_is_refused) {
   expect_sound();
 }
 
-TEST_P(Spawned, what_came_before_its_spawner_is_not_silently_left_out) {
-  const std::string spawn = "{name: NAME, command: \"" + here.torc({}).argv[0] +
+// No `was:` says that it is the same job.
+TEST_P(Spawned, a_job_of_another_name_spawns_what_the_earlier_one_had) {
+  std::string file = generator("1 2", "sp");
+  ASSERT_EQ(run_file(file).exit_code, 0);
+  ASSERT_EQ(log(), "gen\nsp1\nsp2\n");
+  file.replace(file.find("name: gen"), 9, "name: other");
+  const Ended renamed = run_file(file);
+  EXPECT_EQ(renamed.exit_code, 0) << renamed;
+  EXPECT_EQ(log(), "gen\nsp1\nsp2\n");
+  EXPECT_EQ(here.json({"job", "sp_1"})["origin"]["parent"], "other");
+  EXPECT_FALSE(is_removed("sp_2"));
+  expect_sound();
+  // It has the higher number.
+  ASSERT_EQ(here.run({"reset", "other", "--yes"}).exit_code, 0);
+  EXPECT_TRUE(is_removed("sp_1"));
+  const Ended again = here.run({"run", "--num-cpus", "1"});
+  EXPECT_EQ(again.exit_code, 0) << again;
+  EXPECT_EQ(log(), "gen\nsp1\nsp2\ngen\nsp1\nsp2\n");
+  expect_sound();
+}
+
+TEST_P(Spawned, jobs_whose_spawner_left_the_file_go_with_it_and_come_back_with_it) {
+  const std::string file =
+      generator("1 2", "sp", "--priority 1") + "  - {name: own, command: echo own >> log}\n";
+  ASSERT_EQ(run_file(file).exit_code, 0);
+  const Ended without = run_file("jobs: [{name: own, command: echo own >> log}]\n");
+  EXPECT_EQ(without.exit_code, 0) << without;
+  EXPECT_EQ(log(), "");
+  EXPECT_TRUE(is_removed("sp_1"));
+  EXPECT_TRUE(is_removed("sp_2"));
+  EXPECT_EQ(here.json({"status"})["jobs"], 1);
+  expect_sound();
+  const Ended back = run_file(file);
+  EXPECT_EQ(back.exit_code, 0) << back;
+  EXPECT_EQ(log(), "") << "their results are what they were";
+  EXPECT_FALSE(is_removed("sp_2"));
+  EXPECT_EQ(here.json({"status"})["jobs"], 4);
+  expect_sound();
+}
+
+// Else nothing would end them, and the workflow could not be done.
+TEST_P(Spawned, failed_ones_whose_spawner_left_the_file_fail_nothing_any_more) {
+  const std::string own = "jobs: [{name: own, command: echo own >> log}]\n";
+  ASSERT_EQ(
+      run_file("jobs:\n  - name: gen\n    command: " + here.torc({}).argv[0] +
+               " spawn --name sp --command false\n  - {name: own, command: echo own >> log}\n")
+          .exit_code,
+      1);
+  EXPECT_EQ(state("sp"), "failed");
+  const Ended without = run_file(own);
+  EXPECT_EQ(without.exit_code, 0) << without;
+  EXPECT_TRUE(is_removed("sp"));
+  EXPECT_EQ(here.run({"status", "--exit-code"}).exit_code, 0);
+  expect_sound();
+}
+
+// From the beginning, and of an earlier version of the file.
+TEST_P(Spawned, a_job_that_was_of_the_file_is_not_silently_left_out) {
+  const std::string spawn = "{name: gen, command: \"" + here.torc({}).argv[0] +
                             " spawn --name sp --command true --now\"}";
-  const auto file = [&](const std::string& name) {
-    std::string text = spawn;
-    return "jobs: [" + text.replace(text.find("NAME"), 4, name) + "]\n";
-  };
-  ASSERT_EQ(run_file(file("gen")).exit_code, 0);
-  ASSERT_EQ(here.run({"rm", "sp"}).exit_code, 0);
-  EXPECT_EQ(run_file(file("other")).exit_code, 1);
-  const Ended logs = here.run({"logs", "other", "--stderr"});
+  ASSERT_EQ(run_file("jobs: [{name: sp, command: 'true'}]\n").exit_code, 0);
+  EXPECT_EQ(run_file("jobs: [" + spawn + "]\n").exit_code, 1);
+  const Ended logs = here.run({"logs", "gen", "--stderr"});
   EXPECT_TRUE(logs.says("the job 'sp' is out of the workflow")) << logs;
+}
+
+TEST_P(Spawned, nobody_spawns_a_job_from_which_it_comes) {
+  const std::string torc = here.torc({}).argv[0];
+  const auto file = [&](const std::string& what) {
+    return "jobs:\n  - name: gen\n    command: " + torc + " spawn --name sp --command '" + what +
+           "'\n";
+  };
+  ASSERT_EQ(run_file(file("true")).exit_code, 0);
+  ASSERT_EQ(here.run({"rm", "sp"}).exit_code, 0);
+  EXPECT_EQ(run_file(file(torc + " spawn --name sp --command true")).exit_code, 1);
+  expect_sound();
 }
 
 TEST_P(Spawned, a_sweep_comes_back_in_part) {

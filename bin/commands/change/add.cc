@@ -72,7 +72,7 @@ void add_add(Command& c) {
       .value("[STORE] FILE|-")
       .required()
       .words(1, 2);
-  c.flag("--dry-run", o.dry_run, "say what would be added and add nothing");
+  c.flag("-n,--dry-run", o.dry_run, "say what would be added and add nothing");
   c.flag("--json", o.json, "machine-readable output");
   c.run([&o](const App& app) { return run(app, o); });
 }

@@ -65,7 +65,8 @@ void add_apply(Command& c) {
   c.argument("FILE", o.file, "workflow file").required();
   c.option("--store", o.store, "the store (default: the one that `torc run FILE` would use)")
       .value("DIR");
-  c.flag("--dry-run", o.dry_run, "say what differs and what would run again, and change nothing");
+  c.flag("-n,--dry-run", o.dry_run,
+         "say what differs and what would run again, and change nothing");
   c.flag("--checksum", o.terms.checksum,
          "compare contents, not times, where workers hashed the files (`torc init --checksum`)");
   c.option(

@@ -290,7 +290,8 @@ void add_recover(Command& c) {
   auto& o = c.options<RecoverOptions>();
   c.about("Let what failed run again, with more memory or time where that was the cause");
   c.argument("STORE", o.store, "store");
-  c.flag("--dry-run", o.dry_run, "say what failed, why and what is proposed, and change nothing");
+  c.flag("-n,--dry-run", o.dry_run,
+         "say what failed, why and what is proposed, and change nothing");
   c.flag("--yes", o.yes, "do what is proposed without asking");
   c.flag("--retry-unknown", o.terms.retries_unknown,
          "also run again, as they are, jobs that failed for an unknown reason or for one that "

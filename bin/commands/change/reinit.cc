@@ -205,7 +205,7 @@ void add_reinit(Command& c) {
       .value("FILE");
   c.flag("--checksum", o.checksum,
          "compare contents, not times, where workers hashed the files (`torc init --checksum`)");
-  c.flag("--dry-run", o.dry_run, "say what would run again, and why");
+  c.flag("-n,--dry-run", o.dry_run, "say what would run again, and why");
   c.flag("--json", o.json, "machine-readable output");
   c.run([&o](const App& app) { return run(app, o); });
 }

@@ -29,7 +29,7 @@ Error would_discard(std::uint64_t results) {
 
 void add_reset_flags(Command& c, ResetOptions& o) {
   add_names(c, o.jobs);
-  c.flag("--dry-run", o.dry_run, "say what would change and change nothing");
+  c.flag("-n,--dry-run", o.dry_run, "say what would change and change nothing");
   add_all(c, o.jobs, "all jobs");
   add_state(c, o.jobs, claim::states_with(claim::trait::kResettable));
   c.flag("--yes", o.yes, "even if completed jobs lose their results");

@@ -249,7 +249,7 @@ void add_undo(Command& c) {
   c.about("Take back the last change: redo, reset, retry, cancel, hold, set, rm, add, apply, …");
   c.argument("STORE", o.words, "the store (default: found from here)").value("[STORE]");
   c.flag("--list", o.list, "what was changed, when, by whom, and whether it can be taken back");
-  c.flag("--dry-run", o.dry_run, "say what would be taken back and change nothing");
+  c.flag("-n,--dry-run", o.dry_run, "say what would be taken back and change nothing");
   c.flag("--yes", o.yes, "also what somebody else changed");
   c.flag("--json", o.json, "machine-readable output");
   c.shows_tables();

@@ -162,7 +162,7 @@ void add_clean(Command& c) {
   c.option("--older-than", o.older_than, parse_duration, "only what ended longer ago than that")
       .value("TIME");
   c.flag("--exec", o.exec, "whole finished stores of torc exec; needs --older-than");
-  c.flag("--dry-run", o.dry_run, "only say what would be removed");
+  c.flag("-n,--dry-run", o.dry_run, "only say what would be removed");
   c.flag("--json", o.json, "machine-readable output");
   c.footer(R"(
 Without --completed: the output of attempts that are not the newest of their job, the directories of attempts that are

@@ -113,8 +113,8 @@ class Audit {
     if (is_passed_over(job)) passed_over_.emplace_back(id, job.outcome);
     if (is_removed(job)) ++unmet_;
     if (is_withdrawn(job)) {
-      if (raw(job.outcome.because) >= id)
-        return wrong(fmt::format("job {} was withdrawn with a later one", id));
+      if (raw(job.outcome.because) == id)
+        return wrong(fmt::format("job {} was withdrawn with itself", id));
       withdrawn_.push_back(id);
     }
     signals_[id] = signal_of(job);

@@ -1,5 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
 #include "lib/claim/audit/verify_parts.h"
 #include "lib/claim/tables/corruption.h"
 #include "lib/claim/tables/definition.h"
@@ -8,11 +13,48 @@
 namespace torc::claim {
 namespace {
 
-// The jobs from the first that was added on, each in one addition, by a job that was there before.
+// Whether nobody comes from himself.
+class Descent {
+ public:
+  void add(const Origin& origin) {
+    if (raw(origin.parent) != 0) spawned_.push_back({raw(origin.jobs.first), origin});
+  }
+  // The first job of an addition that does; 0: none.
+  [[nodiscard]] std::uint64_t find_circle() {
+    enum class Way : std::uint8_t { unknown, under_way, to_a_beginning };
+    std::vector<Way> ways(spawned_.size(), Way::unknown);
+    for (std::size_t i = 0; i < spawned_.size(); ++i) {
+      std::vector<std::size_t> passed;
+      std::optional<std::size_t> at = i;
+      for (; at && ways[*at] == Way::unknown; at = addition_of(raw(spawned_[*at].second.parent))) {
+        ways[*at] = Way::under_way;
+        passed.push_back(*at);
+      }
+      if (at && ways[*at] == Way::under_way) return spawned_[*at].first;
+      for (const std::size_t one : passed) ways[one] = Way::to_a_beginning;
+    }
+    return 0;
+  }
+
+ private:
+  [[nodiscard]] std::optional<std::size_t> addition_of(std::uint64_t id) const {
+    const auto after =
+        std::ranges::upper_bound(spawned_, id, {}, [](const auto& s) { return s.first; });
+    if (after == spawned_.begin()) return {};
+    const auto before = std::prev(after);
+    if (id - before->first >= before->second.jobs.count) return {};
+    return static_cast<std::size_t>(before - spawned_.begin());
+  }
+
+  std::vector<std::pair<std::uint64_t, Origin>> spawned_;  // by their first jobs
+};
+
+// The jobs from the first that was added on, each in one addition, by a job that is there.
 Result<void> audit_origins(const Reader& reader, std::uint64_t jobs) {
   Additions found;
   std::uint64_t next = 0;
   std::optional<Additions> listed;
+  Descent descent;
   TORC_TRY(each(reader, Table::addition, [&](const store::Entry& e) -> Result<void> {
     if (e.key.size() == 1) {
       listed = decode_additions(e.value);
@@ -25,9 +67,10 @@ Result<void> audit_origins(const Reader& reader, std::uint64_t jobs) {
     if (first != next || origin->jobs.count == 0) {
       return wrong(fmt::format("an addition begins at job {} where {} follows", first, next));
     }
-    if (raw(origin->parent) >= first || raw(origin->root) >= first) {
-      return wrong(fmt::format("job {} was added by a job that came after it", first));
+    if (raw(origin->parent) > jobs || raw(origin->root) > jobs) {
+      return wrong(fmt::format("job {} was added by a job that is not there", first));
     }
+    descent.add(*origin);
     next = first + origin->jobs.count;
     return {};
   }));
@@ -37,6 +80,8 @@ Result<void> audit_origins(const Reader& reader, std::uint64_t jobs) {
   }
   if (found.count > 0 && next != jobs + 1)
     return wrong(fmt::format("nobody knows where job {} comes from", next));
+  if (const std::uint64_t first = descent.find_circle(); first != 0)
+    return wrong(fmt::format("job {} was added by a job that comes from it", first));
   return {};
 }
 

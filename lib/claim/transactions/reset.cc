@@ -215,12 +215,16 @@ bool goes_back(State& state, std::uint64_t id, bool is_named) {
   return job && job->attempt > 0 && !is_passed_over(*job) && !stays_canceled(*job, is_named);
 }
 
-// What the jobs that go back spawned, and what that spawned: who spawned a job has a lower number.
+// What the jobs that go back spawned, and what that spawned. Sorted.
 std::vector<JobRange> spawned_by(State& state, const std::vector<JobRange>& jobs, JobRanges named) {
   std::vector<JobRange> found;
   if (jobs.empty()) return found;
-  const Reader& reader = state.reader();
-  reader.scan(Key(Table::addition, raw(jobs.front().first)), [&](const store::Entry& e) {
+  struct Spawned {
+    std::uint64_t parent = 0;
+    JobRange jobs;
+  };
+  std::vector<Spawned> others;  // whose spawner is not known to go back
+  state.reader().scan(Key(Table::addition, 1), [&](const store::Entry& e) {
     if (!is_in(Table::addition, e.key)) return false;
     const auto origin = decode_origin(e.key, e.value);
     if (!origin) {
@@ -231,13 +235,24 @@ std::vector<JobRange> spawned_by(State& state, const std::vector<JobRange>& jobs
     if (parent == 0) return true;
     if (has_job(found, parent) ||
         (has_job(jobs, parent) && goes_back(state, parent, is_named(named, parent)))) {
-      if (!found.empty() && raw(found.back().first) + found.back().count == raw(origin->jobs.first))
-        found.back().count += origin->jobs.count;
-      else
-        found.push_back(origin->jobs);
+      found.push_back(origin->jobs);
+    } else {
+      others.push_back({parent, origin->jobs});
     }
     return true;
   });
+  // Nearly always a spawner has the lower number: once is enough then.
+  for (bool is_more = true; is_more;) {
+    found = joined_ranges(std::move(found));
+    std::vector<JobRange> more;
+    std::erase_if(others, [&](const Spawned& s) {
+      const bool goes = has_job(found, s.parent) || has_job(more, s.parent);
+      if (goes) more.push_back(s.jobs);
+      return goes;
+    });
+    is_more = !more.empty();
+    found.insert(found.end(), more.begin(), more.end());
+  }
   return found;
 }
 

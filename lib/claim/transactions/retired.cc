@@ -121,7 +121,7 @@ Result<void> RetiredResults::return_spawned(const std::vector<JobRange>& spawner
   Ledger ledger(tx_, now);
   State& state = ledger.state();
   std::vector<JobRange> spawned;
-  tx_.scan(Key(Table::addition, raw(spawners.front().first)), [&](const store::Entry& e) {
+  tx_.scan(Key(Table::addition, 1), [&](const store::Entry& e) {
     if (!is_in(Table::addition, e.key)) return false;
     const auto origin = decode_origin(e.key, e.value);
     if (!origin) state.damaged(e.key);

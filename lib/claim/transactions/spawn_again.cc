@@ -47,6 +47,17 @@ Result<void> refuse_circles(const Reader& reader, const std::vector<DependencySe
   return {};
 }
 
+// Whether the job is the other one, or that spawned it, or spawned what spawned it, and so on.
+Result<bool> descends_from(const Reader& reader, JobId job, JobId other) {
+  TORC_ASSIGN(std::uint64_t left, count_jobs(reader));
+  for (; raw(job) != 0 && left > 0; --left) {
+    if (job == other) return true;
+    TORC_ASSIGN(const auto origin, read_origin(reader, job));
+    job = origin ? origin->parent : JobId{};
+  }
+  return raw(job) != 0;
+}
+
 }  // namespace
 
 Result<void> change_origin(Transaction& tx, const JobRange& jobs, const Origin& now) {
@@ -80,12 +91,15 @@ Result<void> change_origin(Transaction& tx, const JobRange& jobs, const Origin& 
 }
 
 Result<bool> can_be_spawned_again(const Reader& reader, JobId id, const Origin& spawner) {
-  if (raw(spawner.parent) == 0 || raw(id) <= raw(spawner.parent)) return false;
+  if (raw(spawner.parent) == 0) return false;
   TORC_ASSIGN(const auto origin, read_origin(reader, id));
   const auto job = read_job(reader, id);
   if (!origin || !job || is_live(job->state)) return false;
-  if (is_removed(reader, id)) return true;
-  return origin->parent == spawner.parent && origin->attempt < spawner.attempt;
+  const bool is_of_earlier_attempt =
+      origin->parent == spawner.parent && origin->attempt < spawner.attempt;
+  if (!is_of_earlier_attempt && !is_removed(reader, id)) return false;
+  TORC_ASSIGN(const bool is_own_ancestor, descends_from(reader, spawner.parent, id));
+  return !is_own_ancestor;
 }
 
 Result<JobRange> spawn_again(Transaction& tx, Plan addition, const PartOf& part_of,

@@ -11,8 +11,8 @@ namespace torc::claim {
 
 // Whether `spawner`, an attempt that has its job, may say anew what the job is. That is of no use
 // to a worker at work on it. Else it was spawned by an earlier attempt of the same job, or it was
-// added, and nobody has it in the workflow any more: withdrawn, or removed by a person. Error
-// corrupt.
+// added, and nobody has it in the workflow any more: withdrawn, or removed by a person or with who
+// spawned it. Never one from which the spawner comes. Error corrupt.
 [[nodiscard]] Result<bool> can_be_spawned_again(const Reader& reader, JobId id,
                                                 const Origin& spawner);
 

@@ -11,10 +11,13 @@
 #include <unordered_map>
 #include <utility>
 
+#include "lib/claim/queries/chosen_jobs.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/tables/origin.h"
 #include "lib/claim/tables/state.h"
 #include "lib/claim/tables/tables.h"
+#include "lib/claim/transactions/live.h"
+#include "lib/claim/transactions/reshape_parts.h"
 #include "lib/spec/sweep/recipe.h"
 #include "lib/workflow/change/difference.h"
 #include "lib/workflow/change/new_dependencies.h"
@@ -253,12 +256,61 @@ class JobMatcher {
     TORC_ASSIGN(const std::uint64_t jobs, claim::count_jobs(reader_));
     matched_ = joined(std::move(matched_));
     TORC_ASSIGN(std::vector<JobRange> ours, of_the_file(jobs));
-    found_.adopted = common(joined(spawned_), matched_);
+    std::vector<JobRange> spawned;
+    for (const claim::Origin& origin : spawned_) spawned.push_back(origin.jobs);
+    found_.adopted = common(joined(std::move(spawned)), matched_);
     found_.returned = common(matched_, out_);
     const std::vector<JobRange> unmatched = common(ours, complement(matched_, jobs));
     found_.removed = common(unmatched, complement(out_, jobs));
     found_.added = common(complement(joined(std::move(ours)), jobs), complement(matched_, jobs));
+    return follow_spawners(jobs);
+  }
+
+  // What jobs spawned that are out of the workflow now goes with them, and comes back with them.
+  Result<void> follow_spawners(std::uint64_t jobs) {
+    std::vector<JobRange> gone = claim::without(out_, found_.returned);
+    gone.insert(gone.end(), found_.removed.begin(), found_.removed.end());
+    std::vector<JobRange> back = found_.returned;
+    claim::State state(reader_);
+    const std::vector<JobRange> strange = complement(matched_, jobs);
+    const std::vector<JobRange> inside = complement(out_, jobs);
+    // A spawner may have the higher number.
+    for (std::size_t known = 0;;) {
+      gone = claim::joined_ranges(std::move(gone));
+      back = claim::joined_ranges(std::move(back));
+      const std::size_t now = claim::jobs_in(gone) + claim::jobs_in(back);
+      if (now == known) break;
+      known = now;
+      std::vector<JobRange> going;
+      std::vector<JobRange> coming;
+      for (const claim::Origin& origin : spawned_) {
+        const std::uint64_t parent = raw(origin.parent);
+        if (claim::has_job(gone, parent) || claim::has_job(going, parent)) {
+          for (const JobRange& r : common({origin.jobs}, strange)) going.push_back(r);
+        } else if (claim::has_job(back, parent) || claim::has_job(coming, parent)) {
+          const auto spawner = state.job(parent);
+          if (!spawner || spawner->attempt != origin.attempt) continue;
+          for (const JobRange& r : common(common({origin.jobs}, strange), out_))
+            add_unless_withdrawn(state, r, coming);
+        }
+      }
+      gone.insert(gone.end(), going.begin(), going.end());
+      back.insert(back.end(), coming.begin(), coming.end());
+    }
+    TORC_TRY(state.sound());
+    found_.removed = common(gone, inside);
+    found_.returned = std::move(back);
+    found_.added = claim::without(found_.added, found_.removed);
     return {};
+  }
+
+  // What was withdrawn comes back with the result of its spawner.
+  static void add_unless_withdrawn(claim::State& state, const JobRange& jobs,
+                                   std::vector<JobRange>& to) {
+    for (std::uint64_t id = raw(jobs.first); id < raw(jobs.first) + jobs.count; ++id) {
+      const auto job = state.job(id);
+      if (job && !claim::is_withdrawn(*job)) claim::add_to(to, id);
+    }
   }
 
   // What was there from the beginning, or came with a newer version of the file.
@@ -272,7 +324,7 @@ class JobMatcher {
         return Error{ErrorKind::corrupt, fmt::format("nobody knows where job {} comes from", at),
                      "run `torc verify` on the store"};
       if (raw(origin->parent) == 0 && origin->state == kOfFile) ours.push_back(origin->jobs);
-      if (raw(origin->parent) != 0) spawned_.push_back(origin->jobs);
+      if (raw(origin->parent) != 0) spawned_.push_back(*origin);
       at = raw(origin->jobs.first) + origin->jobs.count;
     }
     return joined(std::move(ours));
@@ -287,7 +339,7 @@ class JobMatcher {
   std::size_t last_ = 0;
   std::vector<JobRange> matched_;
   std::vector<JobRange> out_;  // sorted
-  std::vector<JobRange> spawned_;
+  std::vector<claim::Origin> spawned_;
   JobMatching found_;
 };
 

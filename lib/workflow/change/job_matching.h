@@ -25,7 +25,8 @@ struct Segment {
 
 struct JobMatching {
   std::vector<std::vector<Segment>> entries;  // of each entry of the file, in its order
-  // Of the store, sorted: jobs that the file has no more, and jobs that it has again.
+  // Of the store, sorted: jobs that the file has no more, and jobs that it has again; both with
+  // what these have spawned.
   std::vector<claim::JobRange> removed;
   std::vector<claim::JobRange> returned;
   std::vector<claim::JobRange> added;    // to the store alone, by a person or by a job
@@ -40,11 +41,12 @@ struct JobMatching {
 // the plan, an encoded spec::Recipe of nothing but these.
 using FormerNames = std::map<std::size_t, std::string>;
 
-// Jobs that were added by jobs, or by a person to the store alone, are none of the file's business
-// unless it has one of that name. A job whose name nobody has, or only one that is out of the
-// workflow, is the one that had its former name, unless the file has another one of that name.
-// Costs what the entries cost, and the names of the jobs in those that are not as they were. Error
-// corrupt: recipes or additions that cannot be read.
+// Jobs that were added by a person to the store alone are none of the file's business unless it
+// has one of that name; those that were added by jobs are in the workflow as long as these are. A
+// job whose name nobody has, or only one that is out of the workflow, is the one that had its
+// former name, unless the file has another one of that name. Costs what the entries cost, and the
+// names of the jobs in those that are not as they were. Error corrupt: recipes or additions that
+// cannot be read.
 Result<JobMatching> match_jobs(const claim::Reader& reader, const claim::Plan& plan,
                                const FormerNames& former);
 

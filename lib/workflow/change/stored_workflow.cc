@@ -135,8 +135,8 @@ spec::ExistingWorkflow::Naming StoredWorkflow::naming(std::uint64_t number) {
   if (can && *can) return is_out ? Naming::anew_also : Naming::anew;
   // Left alone as one that is there, it would never run.
   if (can && is_out && raw(spawner_.parent) != 0) {
-    note(invalid(fmt::format("the job '{}' is out of the workflow, and was in it before the job "
-                             "that spawns it, or from the beginning",
+    note(invalid(fmt::format("the job '{}' is out of the workflow, and was in it from the "
+                             "beginning, or the job that spawns it comes from it",
                              printable(job_name(book_, *reader_, JobId{number}))),
                  "give it another name; `torc rm --undo` lets it run as it is"));
   }
