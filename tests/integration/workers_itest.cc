@@ -312,11 +312,12 @@ TEST(Workers, a_worker_whose_store_is_moved_away_leaves_with_the_advice_for_that
   EXPECT_FALSE(ended.says("torc init")) << ended;
 }
 
-// Its jobs cannot be started before the store is asked again.
+// Its jobs cannot be started before the store is asked again. In one step: who notices half of it
+// gone ends the job that removes the rest.
 TEST(Workers, a_run_whose_store_is_removed_says_that_and_not_what_it_kept_from_starting) {
   const Workplace here;
   here.write("wf.yaml",
-             "name: wf\njobs:\n  - {name: a, command: rm -r wf.torc}\n"
+             "name: wf\njobs:\n  - {name: a, command: mv wf.torc old && rm -r old}\n"
              "  - {name: \"b{i}\", command: \"true\", depends_on: a, parameters: {i: \"1:9\"}}\n");
   for (const char* engine : {"lmdb", "journal"}) {
     std::filesystem::remove_all(here.path() / "wf.torc");
@@ -332,16 +333,19 @@ TEST(Workers, a_run_whose_store_is_removed_says_that_and_not_what_it_kept_from_s
 // The worker loses its lease in the half of it, and finds nothing when it comes back.
 TEST(Workers, a_run_whose_store_is_removed_half_and_then_all_of_it_does_not_wait_for_it) {
   const Workplace here;
-  here.write("wf.yaml",
-             "name: wf\njobs:\n  - {name: a, command: rm -r wf.torc/state-*}\n"
-             "  - {name: \"b{i}\", command: \"true\", depends_on: a, parameters: {i: \"1:9\"}}\n");
-  ASSERT_EQ(here.run({"init", "wf.yaml", "--engine", "journal"}).exit_code, 0);
-  const auto run = here.start({"run", "wf.torc", "--num-cpus", "1"});
-  ASSERT_TRUE(run->wait_for_output("trying again")) << run->out() << run->err();
-  std::filesystem::remove_all(here.path() / "wf.torc");
-  const Ended ended = run->wait();
-  EXPECT_EQ(ended.exit_code, 4) << ended;
-  EXPECT_TRUE(ended.says("is not there any more: it was deleted or moved")) << ended;
+  for (const char* half : {"state-*", "state-*/snapshot"}) {
+    here.write("wf.yaml", std::string("name: wf\njobs:\n  - {name: a, command: mv wf.torc/") +
+                              half +
+                              " $(mktemp -d)}\n  - {name: \"b{i}\", command: \"true\", "
+                              "depends_on: a, parameters: {i: \"1:9\"}}\n");
+    ASSERT_EQ(here.run({"init", "wf.yaml", "--engine", "journal"}).exit_code, 0);
+    const auto run = here.start({"run", "wf.torc", "--num-cpus", "1"});
+    ASSERT_TRUE(run->wait_for_output("trying again")) << run->out() << run->err();
+    std::filesystem::remove_all(here.path() / "wf.torc");
+    const Ended ended = run->wait();
+    EXPECT_EQ(ended.exit_code, 4) << ended;
+    EXPECT_TRUE(ended.says("is not there any more: it was deleted or moved")) << ended;
+  }
 }
 
 // The first attempt fails while its worker is frozen; the second is still running when that worker
