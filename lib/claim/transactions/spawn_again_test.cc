@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "lib/claim/audit/verify.h"
 #include "lib/claim/tables/tables.h"
 #include "lib/claim/testing/test_workflow.h"
 #include "lib/claim/transactions/add.h"
@@ -249,6 +250,48 @@ TEST_F(SpawnAgain, not_everything_can_be) {
   later = first;
   ++later.attempt;
   EXPECT_FALSE(can(3, later)) << "a worker has it";
+}
+
+TEST_F(SpawnAgain, none_from_which_its_spawner_comes) {
+  const auto first = claim_next();
+  spawn(says(2, 1, "two", {range(1, 1)}), first);
+  complete(first);
+  const auto second = claim_next();
+  spawn(says(3, 1, "three", {range(2, 1)}), second);
+  complete(second);
+  ClaimToken third;
+  third.job = JobId{3};
+  third.attempt = 1;
+  wf.tx.put(Key(Table::removed, 2), "");
+  EXPECT_FALSE(can(2, third)) << "it spawned job 3";
+  wf.tx.erase(Key(Table::removed, 2));
+  wf.tx.put(Key(Table::removed, 3), "");
+  EXPECT_TRUE(can(3, second));
+}
+
+// As when a job of another name spawns what one spawned that is there no more.
+TEST_F(SpawnAgain, who_spawned_a_job_may_have_come_after_it) {
+  const auto first = claim_next();
+  spawn(says(2, 1, "two", {range(1, 1)}), first);
+  ++wf.tx.number;
+  ASSERT_TRUE(add_jobs(wf.tx, says(3, 1, "later", {}), {}).ok());
+  complete(first);
+  EXPECT_EQ(run_all().size(), 2U);
+  ClaimToken later;
+  later.job = JobId{3};
+  later.attempt = 1;
+  ASSERT_TRUE(change_origin(wf.tx, range(2, 1), by(later)).ok());
+  wf.check();
+  ASSERT_TRUE(reset(3).ok());
+  EXPECT_TRUE(is_withdrawn(wf.job(2)));
+  EXPECT_FALSE(is_withdrawn(wf.job(3)));
+
+  later.job = JobId{2};
+  ASSERT_TRUE(change_origin(wf.tx, range(3, 1), by(later)).ok());
+  const auto verified = verify_state(wf.tx);
+  ASSERT_FALSE(verified.ok());
+  EXPECT_NE(verified.error().what.find("was added by a job that comes from it"), std::string::npos)
+      << verified.error().what;
 }
 
 }  // namespace
