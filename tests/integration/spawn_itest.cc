@@ -233,6 +233,23 @@ TEST_P(Spawned, a_job_of_another_name_spawns_what_the_earlier_one_had) {
   expect_sound();
 }
 
+// It would be completed, and what it spawned would not be there.
+TEST_P(Spawned, a_spawner_that_comes_back_runs_again_where_another_one_has_what_it_spawned) {
+  const std::string first = generator("1 2", "sp");
+  std::string second = first;
+  second.replace(second.find("name: gen"), 9, "name: other");
+  ASSERT_EQ(run_file(first).exit_code, 0);
+  ASSERT_EQ(run_file(second).exit_code, 0);
+  const Ended back = run_file(first);
+  EXPECT_EQ(back.exit_code, 0) << back;
+  EXPECT_TRUE(back.says("1 job runs again: gen\n")) << back;
+  EXPECT_EQ(log(), "gen\nsp1\nsp2\n");
+  EXPECT_EQ(here.json({"job", "sp_1"})["origin"]["parent"], "gen");
+  EXPECT_TRUE(is_removed("other"));
+  expect_sound();
+  EXPECT_TRUE(run_file(first).says("nothing to do"));
+}
+
 TEST_P(Spawned, jobs_whose_spawner_left_the_file_go_with_it_and_come_back_with_it) {
   const std::string file =
       generator("1 2", "sp", "--priority 1") + "  - {name: own, command: echo own >> log}\n";

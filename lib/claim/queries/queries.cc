@@ -246,7 +246,7 @@ std::optional<Job> kept_failure(const Reader& reader, JobId id) {
   if (!now || is_withdrawn(*now)) return {};  // what is kept is its spawner
   const auto kept = reader.get(Key(Table::removed, raw(id)));
   auto job = kept && !kept->empty() ? decode_job(*kept) : std::nullopt;
-  if (!job || !is_over(job->state) || job->state == JobState::canceled) return {};
+  if (!job || !has(job->state, trait::kTroubled)) return {};
   return job;
 }
 

@@ -271,7 +271,10 @@ class Reshaping {
       const auto kept = tx_.get(removed_key(JobId{id}));
       const auto before = kept && !kept->empty() ? decode_job(*kept) : std::nullopt;
       tx_.erase(removed_key(JobId{id}));
-      if (!claim::is_removed(job)) return;
+      if (!claim::is_removed(job)) {
+        if (before) what_.stale.push_back({JobId{id}, 1});  // others have what it spawned
+        return;
+      }
       // Of what was withdrawn it is the spawner that is kept.
       const Job after = come_back(job, is_withdrawn(job) ? std::nullopt : before);
       if (is_over(after.state) && after.state != JobState::canceled) ended.push_back(id);

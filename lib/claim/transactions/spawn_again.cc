@@ -47,6 +47,14 @@ Result<void> refuse_circles(const Reader& reader, const std::vector<DependencySe
   return {};
 }
 
+// A job that has completed and is out of the workflow would come back without what it had spawned:
+// it runs again then.
+void note_robbed(Transaction& tx, JobId spawner) {
+  const auto job = read_job(tx, spawner);
+  if (job && job->state == JobState::completed && is_removed(tx, spawner))
+    tx.put(removed_key(spawner), encode(*job));
+}
+
 // Whether the job is the other one, or that spawned it, or spawned what spawned it, and so on.
 Result<bool> descends_from(const Reader& reader, JobId job, JobId other) {
   TORC_ASSIGN(std::uint64_t left, count_jobs(reader));
@@ -80,6 +88,7 @@ Result<void> change_origin(Transaction& tx, const JobRange& jobs, const Origin& 
     TORC_ASSIGN(const auto before, read_origin(tx, JobId{at}));
     if (!before) break;
     const std::uint64_t to = std::min(end_of(jobs), end_of(before->jobs));
+    if (before->parent != now.parent) note_robbed(tx, before->parent);
     --additions.count;
     put(*before, raw(before->jobs.first), at);
     put(now, at, to);
