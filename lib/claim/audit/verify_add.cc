@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "lib/claim/audit/verify_parts.h"
@@ -17,7 +16,7 @@ namespace {
 class Descent {
  public:
   void add(const Origin& origin) {
-    if (raw(origin.parent) != 0) spawned_.push_back({raw(origin.jobs.first), origin});
+    if (raw(origin.parent) != 0) spawned_.push_back({origin.jobs, raw(origin.parent)});
   }
   // The first job of an addition that does; 0: none.
   [[nodiscard]] std::uint64_t find_circle() {
@@ -26,27 +25,31 @@ class Descent {
     for (std::size_t i = 0; i < spawned_.size(); ++i) {
       std::vector<std::size_t> passed;
       std::optional<std::size_t> at = i;
-      for (; at && ways[*at] == Way::unknown; at = addition_of(raw(spawned_[*at].second.parent))) {
+      for (; at && ways[*at] == Way::unknown; at = addition_of(spawned_[*at].parent)) {
         ways[*at] = Way::under_way;
         passed.push_back(*at);
       }
-      if (at && ways[*at] == Way::under_way) return spawned_[*at].first;
+      if (at && ways[*at] == Way::under_way) return raw(spawned_[*at].jobs.first);
       for (const std::size_t one : passed) ways[one] = Way::to_a_beginning;
     }
     return 0;
   }
 
  private:
+  struct Spawned {
+    JobRange jobs;
+    std::uint64_t parent = 0;
+  };
   [[nodiscard]] std::optional<std::size_t> addition_of(std::uint64_t id) const {
-    const auto after =
-        std::ranges::upper_bound(spawned_, id, {}, [](const auto& s) { return s.first; });
+    const auto after = std::ranges::upper_bound(spawned_, JobId{id}, {},
+                                                [](const Spawned& s) { return s.jobs.first; });
     if (after == spawned_.begin()) return {};
     const auto before = std::prev(after);
-    if (id - before->first >= before->second.jobs.count) return {};
+    if (id - raw(before->jobs.first) >= before->jobs.count) return {};
     return static_cast<std::size_t>(before - spawned_.begin());
   }
 
-  std::vector<std::pair<std::uint64_t, Origin>> spawned_;  // by their first jobs
+  std::vector<Spawned> spawned_;  // by their first jobs
 };
 
 // The jobs from the first that was added on, each in one addition, by a job that is there.

@@ -324,7 +324,10 @@ class JobMatcher {
         return Error{ErrorKind::corrupt, fmt::format("nobody knows where job {} comes from", at),
                      "run `torc verify` on the store"};
       if (raw(origin->parent) == 0 && origin->state == kOfFile) ours.push_back(origin->jobs);
-      if (raw(origin->parent) != 0) spawned_.push_back(*origin);
+      if (raw(origin->parent) != 0) {
+        spawned_.push_back(*origin);
+        spawned_.back().state = {};  // what was handed on may be large
+      }
       at = raw(origin->jobs.first) + origin->jobs.count;
     }
     return joined(std::move(ours));
